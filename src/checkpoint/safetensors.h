@@ -20,7 +20,7 @@ inline constexpr std::uint64_t kMaxHeaderBytes = 100'000'000;
 inline constexpr std::size_t kMaxEntryRank = 64;
 
 /// One tensor as the header of a file lists it. `dtype` is the file's own name ("BF16", "F8_E4M3"):
-/// a file may hold tensors of types Fovea cannot compute with, as long as nobody asks for them.
+/// a file may hold tensors of types Fovea cannot compute with, as long as they are not asked for.
 struct TensorEntry {
   std::string name;
   std::string dtype;
@@ -29,7 +29,7 @@ struct TensorEntry {
   std::uint64_t end = 0;
 };
 
-/// What the header of a safetensors file says, fully checked against the file size.
+/// The contents of the header of a safetensors file, fully checked against the file size.
 struct SafetensorsHeader {
   std::vector<TensorEntry> tensors;  ///< ascending by begin
   std::map<std::string, std::string> metadata;
@@ -47,7 +47,7 @@ struct SafetensorsHeader {
                                                          std::uint64_t file_bytes,
                                                          const std::string& name);
 
-/// What a tensor is, apart from its data.
+/// The dtype and shape of a tensor.
 struct TensorLayout {
   DType dtype = DType::kF32;
   Shape shape;

@@ -10,7 +10,7 @@
 
 namespace fovea::checkpoint {
 
-// What readers and writers of safetensors files share.
+// The layout that readers and writers of safetensors files share.
 //
 //   8 bytes   n, little endian: length of the header; n <= kMaxHeaderBytes, 8 + n <= file size
 //   n bytes   header, a JSON object that begins with '{' and may end with spaces:

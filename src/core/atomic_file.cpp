@@ -40,7 +40,7 @@ fs::path folder_of(const fs::path& file) {
   return file.has_parent_path() ? file.parent_path() : fs::path(".");
 }
 
-/// What a chain of links leads to, whether it exists or not. Entries of /proc look like links, but
+/// The end of a chain of links, whether it exists or not. Entries of /proc look like links, but
 /// stand for open files, whose names mean nothing.
 fs::path follow_links(const std::string& path) {
   fs::path file = path;
@@ -138,7 +138,7 @@ void remove_temporaries(const std::string& folder) noexcept {
       const std::optional<pid_t> owner = owner_of(name);
       if (owner && kill(*owner, 0) != 0 && errno == ESRCH) remove_leftover(fs::path(folder) / name);
     });
-  } catch (...) {  // NOLINT: they are in nobody's way
+  } catch (...) {  // NOLINT: files that stay do no harm
   }
 }
 

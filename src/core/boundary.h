@@ -12,7 +12,7 @@ namespace fovea {
 /// Needs no memory where that has run out.
 [[noreturn]] void rethrow_as_error();
 
-/// What a function of the caller threw, on its way out through the library.
+/// An exception of a function of the caller, on its way out through the library.
 struct ThrownByCaller {
   std::exception_ptr exception;
 };

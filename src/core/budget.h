@@ -9,8 +9,8 @@
 
 namespace fovea {
 
-/// Bytes that threads may hold together: a counting semaphore whose tickets differ in size. Whoever
-/// waits is served in order of arrival, so that small tickets do not overtake a large one.
+/// Bytes that threads may hold together: a counting semaphore whose tickets differ in size. Threads
+/// that wait are served in order of arrival, so that small tickets do not overtake a large one.
 /// Thread-safe. Outlives its tickets.
 class Budget {
  public:
@@ -18,7 +18,7 @@ class Budget {
   Budget(const Budget&) = delete;
   Budget& operator=(const Budget&) = delete;
 
-  /// What its holder has of the budget, given back in the destructor. For one thread at a time. A
+  /// The bytes that its holder has, given back in the destructor. For one thread at a time. A
   /// default ticket is one of no budget, and has nothing.
   class Ticket {
    public:
@@ -35,8 +35,8 @@ class Budget {
     ~Ticket() { shrink(bytes_); }
 
     [[nodiscard]] std::size_t bytes() const noexcept { return bytes_; }
-    /// Takes so many bytes more, without waiting. @return whether they were there, and nobody waits
-    /// for them; if not, nothing has changed.
+    /// Takes so many bytes more, without waiting. @return whether they were there, and no thread
+    /// waits for them; if not, nothing has changed.
     [[nodiscard]] bool try_grow(std::size_t more) noexcept;
     /// Gives back some of its bytes. @param less at most bytes().
     void shrink(std::size_t less) noexcept;
@@ -47,12 +47,12 @@ class Budget {
     std::size_t bytes_ = 0;
   };
 
-  /// Waits until so many bytes are free and nobody waits in front; for more than the whole budget,
-  /// which makes a ticket of all of it, until all of it is free. A thread must not hold a ticket
-  /// while it waits for another: two threads could wait for each other.
+  /// Waits until so many bytes are free and no thread is before this one; for more than the whole
+  /// budget, which makes a ticket of all of it, until all of it is free. A thread must not hold a
+  /// ticket while it waits for another: two threads could wait for each other.
   /// @throws Error(kCancelled) or Error(kDeadline) if the interrupt of this thread ends its wait.
   [[nodiscard]] Ticket take(std::size_t bytes);
-  /// The same without waiting. @return nothing if the bytes are not there, or somebody waits for
+  /// The same without waiting. @return nothing if the bytes are not there, or a thread waits for
   /// them; always for more than the whole budget.
   [[nodiscard]] std::optional<Ticket> try_take(std::size_t bytes) noexcept;
 

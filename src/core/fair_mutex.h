@@ -30,7 +30,7 @@ class FairMutex {
     append(self);
     wait(lock, self);
   }
-  /// For the thread that has the mutex: unlocks and locks again if somebody else is next.
+  /// For the thread that has the mutex: unlocks and locks again if another thread is next.
   /// @param work that this thread still has. @throws as lock(): the mutex is unlocked then.
   void give_way(std::int64_t work) {
     std::unique_lock lock(mutex_);

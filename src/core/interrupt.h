@@ -12,7 +12,7 @@ namespace fovea {
 /// When the work of one call ends early. A thread works under an Interrupt while an InterruptScope
 /// of it lives; ThreadPool::parallel_for carries it to the threads that help. Long work calls
 /// check_interrupt() every few milliseconds: loops of a pool do so before every task. So each call
-/// is a sign that the work moves, too, and whoever watches it gives the interrupt a pulse.
+/// is a sign that the work moves, too, and a thread that watches it gives the interrupt a pulse.
 class Interrupt {
  public:
   using Clock = std::chrono::steady_clock;
@@ -23,7 +23,7 @@ class Interrupt {
   /// @param deadline after it, checks throw Error(kDeadline). Clock::time_point::max(): never.
   /// @param subject what has the deadline, for the message. Must outlive this object.
   /// @param outer also ends this work, and watches it; must outlive this object. May be null.
-  /// @param pulse kept up to date by moved(); must outlive this object. Null: nobody watches.
+  /// @param pulse kept up to date by moved(); must outlive this object. Null: no thread watches.
   Interrupt(std::stop_token stop, Clock::time_point deadline, std::string_view subject,
             const Interrupt* outer = nullptr, Pulse* pulse = nullptr);
 
@@ -65,8 +65,8 @@ void check_interrupt();
 /// The same while the thread waits for others, which is no sign that anything moves.
 void check_interrupt_of_wait();
 
-/// Waits for `ready()`, whose change `condition` tells of. Under an interrupt, which tells nobody,
-/// the thread looks at it every 10 ms.
+/// Waits for `ready()`, whose change `condition` tells of. Under an interrupt, which notifies no
+/// condition, the thread looks at it every 10 ms.
 /// @throws as Interrupt::check, with `lock` held, if `ready()` does not hold.
 template <class Ready>
 void wait_under_interrupt(std::condition_variable& condition, std::unique_lock<std::mutex>& lock,

@@ -29,7 +29,7 @@ struct JsonLimits {
   std::size_t string_bytes = kMaxJsonStringBytes;  ///< as they stand in the text, without quotes
 };
 
-/// What a key that occurs twice in one object means.
+/// The meaning of a key that occurs twice in one object.
 enum class DuplicateKeys {
   kLastWins,  ///< as in Python, whose readers the configuration files were written for
   kReject,    ///< for formats in which a second meaning would be an attack
@@ -56,7 +56,7 @@ class JsonView {
  public:
   /// "file: a.b[2].c" for messages; "file" for the root. Long keys are cut.
   [[nodiscard]] std::string path() const;
-  /// What it is, for messages: `"16"` (long strings are cut), `2.5`, `null`, `an object`.
+  /// The value as messages show it: `"16"` (long strings are cut), `2.5`, `null`, `an object`.
   [[nodiscard]] std::string summary() const;
   [[nodiscard]] bool is_object() const noexcept;
   [[nodiscard]] bool is_array() const noexcept;

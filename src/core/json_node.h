@@ -45,8 +45,8 @@ struct JsonNode {
   std::uint32_t size = 0;  ///< bytes of a string, elements of an array, members of an object
   std::uint64_t bits = 0;  ///< what else there is, by kind
 
-  /// What was put there, which is bool, std::int64_t, std::uint64_t, double, const char* or
-  /// JsonChildren.
+  /// The value that was put there, which is bool, std::int64_t, std::uint64_t, double, const char*
+  /// or JsonChildren.
   template <class T>
   [[nodiscard]] T get() const noexcept {
     if constexpr (std::is_same_v<T, bool>) {
@@ -101,7 +101,7 @@ struct JsonTree {
   std::string text;                 ///< a copy; empty if the text is borrowed
   std::vector<std::uint8_t> bytes;  ///< of a file; empty if it was none
   std::vector<JsonNode> nodes;
-  /// Of each object: the numbers of its members in ascending order of their keys.
+  /// For each object the numbers of its members in ascending order of their keys.
   std::vector<std::uint32_t> orders;
   JsonTextPool pool;
 

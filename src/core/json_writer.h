@@ -86,7 +86,7 @@ void append_json(std::string& out, const T& value) {
   }
 }
 
-/// What append_json() takes, as a text of its own.
+/// A value that append_json() takes, as a text of its own.
 template <class T>
 [[nodiscard]] std::string to_json_text(const T& value) {
   std::string json;

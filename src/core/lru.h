@@ -106,11 +106,11 @@ class Lru {
   }
 
   [[nodiscard]] std::int64_t capacity() const noexcept { return capacity_; }
-  /// Of all entries.
+  /// The cost of all entries.
   [[nodiscard]] std::int64_t cost() const noexcept { return cost_; }
-  /// What no entry takes.
+  /// The capacity that no entry takes.
   [[nodiscard]] std::int64_t free() const noexcept { return capacity_ - cost_; }
-  /// What no entry takes, or one that is not pinned.
+  /// The capacity that no pinned entry takes.
   [[nodiscard]] std::int64_t freeable() const noexcept { return capacity_ - pinned_cost_; }
   [[nodiscard]] std::size_t size() const noexcept { return index_.size(); }
 

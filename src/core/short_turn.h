@@ -17,8 +17,8 @@ class ShortTurn {
   ~ShortTurn();
 
  private:
-  /// What sched_setattr(2) calls sched_attr. <linux/sched/types.h>, which declares it, contradicts
-  /// <sched.h> of glibc before 2.41.
+  /// The struct sched_attr of sched_setattr(2). <linux/sched/types.h>, which declares it,
+  /// contradicts <sched.h> of glibc before 2.41.
   struct Attributes {
     std::uint32_t size;
     std::uint32_t policy;

@@ -4,7 +4,7 @@
 // microseconds (a forward pass is some hundred loops in a row), and sleep afterwards.
 // A loop is published under a new epoch number; tasks are taken from one atomic counter. A worker
 // joins a loop that is open. The caller closes it when no task is left and waits for those that
-// joined: on a busy machine a worker that has not been scheduled yet holds nobody up.
+// joined: on a busy machine a worker that has not been scheduled yet delays no caller.
 #include "core/thread_pool.h"
 
 #include <sched.h>
@@ -186,7 +186,7 @@ struct ThreadPool::Impl {
         loop_body(begin + task, worker);
       };
       std::unique_lock turn(one_loop, std::defer_lock);
-      if (begin + 1 < count && turn.try_lock()) {  // the last one needs nobody
+      if (begin + 1 < count && turn.try_lock()) {  // the last one is run here
         run_by_team(count - begin, body_from_there);
         return;
       }

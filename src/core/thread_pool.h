@@ -13,7 +13,7 @@ namespace fovea {
 /// Loops must not be nested: parallel_for inside a loop body of the same pool runs serially.
 class ThreadPool {
  public:
-  /// What a caller does while the team runs the loop of another.
+  /// The choice of a caller while the team runs the loop of another.
   enum class WhenBusy : std::uint8_t {
     kWait,  ///< waits
     /// Begins alone: a short loop does not wait for a long one. The team joins when it is free.

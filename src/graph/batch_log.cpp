@@ -1,4 +1,4 @@
-// What became of every sub-batch, for people who tune budgets.
+// One line about every sub-batch, for people who tune budgets.
 #include "graph/batch_log.h"
 
 #include <cmath>

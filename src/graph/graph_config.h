@@ -19,7 +19,7 @@ struct BudgetRange {
 /// The range of a model behind a consumer that takes `max_tokens` tokens in a step.
 [[nodiscard]] BudgetRange budget_range(const GraphSpec& spec, std::int64_t max_tokens);
 
-/// What the sizes of the graphs follow from.
+/// The request that the sizes of the graphs follow from.
 struct GraphConfigRequest {
   GraphOptions user;
   bool video_allowed = true;  ///< false: no prompt may hold a video, whatever the user wrote

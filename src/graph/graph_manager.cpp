@@ -133,7 +133,7 @@ RunTimes GraphManager::Impl::run(Items items, Rows out, Forced forced, Stream* r
     }
   } catch (...) {
     if (runners.lane.device().properties().host_memory) throw;  // nothing is in flight
-    // What was submitted before the failure still writes to `out`, which the caller is free to
+    // Work submitted before the failure still writes to `out`, which the caller is free to
     // release once this exception arrives.
     const std::exception_ptr failure = std::current_exception();
     const InterruptScope to_the_end(nullptr);

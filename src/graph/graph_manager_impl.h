@@ -19,7 +19,7 @@
 
 namespace fovea {
 
-/// What a manager runs with. Private to this room.
+/// The parts of a manager. Private to this room.
 struct GraphManager::Impl {
   Impl(const EncoderGraphModel& encoder, Device& device, const GraphManagerOptions& choices);
 
@@ -36,7 +36,7 @@ struct GraphManager::Impl {
     std::vector<const PreparedItem*> items;  // in the order of packing
     std::vector<TensorView> out;             // where their rows go
   };
-  /// What a run works with, from run to run for its memory.
+  /// The memory of a run, kept from run to run.
   struct Scratch {
     Selection selection;
     InputScratch inputs;

@@ -39,7 +39,7 @@ class InputLayout {
   std::size_t bytes_ = 0;
 };
 
-/// What fill_input_block works on.
+/// The arguments of fill_input_block.
 struct InputFill {
   const EncoderGraphModel& model;
   PathId path = 0;
@@ -48,7 +48,7 @@ struct InputFill {
   const InputLayout& layout;  ///< of (path, capacity)
 };
 
-/// What filling inputs needs from run to run, and what it has cost.
+/// The memory that filling inputs needs from run to run, and its time.
 struct InputScratch {
   std::vector<InputWriter::Slot> slots;
   std::vector<InputWriter::Copy> copies;

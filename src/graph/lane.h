@@ -21,10 +21,10 @@ class Lane {
   [[nodiscard]] Stream& compute() const noexcept { return *compute_; }
   /// Uploads; the compute queue itself where device memory is host memory.
   [[nodiscard]] Stream& copy() const noexcept { return copy_ ? *copy_ : *compute_; }
-  /// What ExecContext::side is made of; the compute queue itself on such a device.
+  /// The queue of ExecContext::side; the compute queue itself on such a device.
   [[nodiscard]] Stream& side() const noexcept { return side_ ? *side_ : *compute_; }
 
-  /// What a forward, and what follows it, is submitted with.
+  /// The context with which a forward, and the work after it, is submitted.
   /// @param arena must outlive the result. @param is_recorded as ExecContext::is_recorded.
   [[nodiscard]] ExecContext context(Arena& arena, bool is_recorded = false) const noexcept;
 

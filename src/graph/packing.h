@@ -15,7 +15,7 @@ namespace fovea {
 /// One value per path.
 using PathTokens = std::array<std::int64_t, kMaxPaths>;
 
-/// What a sub-batch may hold.
+/// The bounds of a sub-batch.
 struct PackingLimits {
   std::span<const std::vector<std::int64_t>> path_budgets;  ///< of GraphConfig
   std::int64_t max_items = 1;
@@ -115,7 +115,7 @@ void pack_by_cost(std::span<const ItemSpec> items, const PackingLimits& limits,
 void pack(std::span<const ItemSpec> items, const PackingLimits& limits, const PackingCosts& costs,
           PackingPolicy policy, Packing& packing);
 
-/// What a GraphManager with this configuration packs items into; nothing but arithmetic. A budget
+/// The sub-batches of a GraphManager with this configuration; nothing but arithmetic. A budget
 /// is its own cost. @param replayed as limits_of.
 [[nodiscard]] Packing plan_packing(const GraphConfig& config, std::span<const ItemSpec> items,
                                    PackingPolicy policy, bool replayed = true);

@@ -49,7 +49,7 @@ class RunMemory {
   [[nodiscard]] std::size_t arena_bytes() const noexcept { return arena_.bytes(); }
   [[nodiscard]] std::size_t input_bytes() const noexcept;
   [[nodiscard]] std::size_t output_bytes() const noexcept;
-  /// Of all three.
+  /// The sum of all three.
   [[nodiscard]] std::size_t device_bytes() const noexcept;
   /// Pinned host memory.
   [[nodiscard]] std::size_t host_bytes() const noexcept;

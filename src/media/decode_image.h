@@ -20,7 +20,7 @@ enum class ImageFormat : std::uint8_t { kJpeg, kPng, kWebp };
 [[nodiscard]] ImageFormat detect_image_format(std::span<const std::uint8_t> bytes,
                                               std::string_view name);
 
-/// What a file header says, before any pixel is allocated.
+/// The facts that a file header states, before any pixel is allocated.
 struct ImageInfo {
   ImageFormat format = ImageFormat::kPng;
   std::int64_t width_px = 0;
@@ -48,7 +48,7 @@ struct ImageInfo {
 /// options.background or ignored, image turned upright or not, by the rules of profile.h.
 /// Checks the interrupt of the thread (core/interrupt.h) while it works.
 /// @param reduction as probe_image.
-/// @param memory of an image that nobody needs any more, for this one. The first touch of new
+/// @param memory of an image that is no longer needed, for this one. The first touch of new
 /// memory is a third of the time that an image of 12 megapixels takes.
 /// @throws as probe_image; Error(kCorruptData) for truncated or damaged pixel data,
 /// Error(kInvalidArgument) for a JPEG whose scans are out of proportion to its size.

@@ -14,7 +14,7 @@ enum class Compositing : std::uint8_t {
   kEvery,  ///< of these, of 8-bit grey with alpha, and by tRNS of palette, grey and RGB
 };
 
-/// What a profile does with an encoded image.
+/// The treatment that a profile gives an encoded image.
 struct ProfileRules {
   bool turns_upright;  ///< applies the orientation of EXIF or XMP
   Compositing compositing;

@@ -9,7 +9,7 @@
 
 namespace fovea::media {
 
-/// What the sides of an image can be divided by when it is decoded.
+/// The numbers by which the sides of an image can be divided when it is decoded.
 inline constexpr std::array kReductions{1, 2, 4, 8};
 
 /// A side of a reduced image.

@@ -23,7 +23,7 @@ struct EncodedVideo {
   [[nodiscard]] std::size_t size_bytes() const { return file < 0 ? bytes.size() : file_bytes; }
 };
 
-/// What a container says about its video stream.
+/// The facts that a container states about its video stream.
 struct VideoInfo {
   /// Counted by reading the packets: headers are often wrong. Samples of an MP4 or MOV file that
   /// lie behind its end count, too.

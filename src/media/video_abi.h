@@ -12,8 +12,8 @@ inline constexpr int kVideoPluginInterface = 3;
 inline constexpr PluginBuild kVideoPluginBuild{.kind = {'v', 'i', 'd', 'e', 'o'},
                                                .interface_number = kVideoPluginInterface};
 
-/// What the plugin `libfovea_video.so` offers. May throw fovea::Error across the boundary: both
-/// sides are compiled by the same C++ ABI.
+/// The functions that `libfovea_video.so` offers. They may throw fovea::Error across the boundary:
+/// both sides are compiled by the same C++ ABI.
 struct VideoPlugin {
   const char* libraries;  ///< what it decodes with, for `fovea env`
   /// @param interrupt of the calling thread, which the plugin cannot see; may be null.

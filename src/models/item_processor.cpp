@@ -1,4 +1,4 @@
-// What a family that takes still images alone answers, and units of families that name none.
+// The answers of a family that takes still images alone, and the units of one that names none.
 #include "fovea/tower/models/item_processor.h"
 
 #include <algorithm>

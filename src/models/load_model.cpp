@@ -20,7 +20,7 @@ std::string files_text(const checkpoint::WeightSource& weights) {
   return files.size() == 1 ? std::string(*files.begin()) : cat(files.size(), " files");
 }
 
-/// What stands before the names of the tower's tensors.
+/// The prefix of the names of the tower's tensors.
 std::string weight_prefix(const ModelFamily& family, const checkpoint::WeightSource& weights) {
   if (weights.is_dummy()) return cat("model.", family.anchor_folder);
   const auto prefix = checkpoint::find_prefix(weights, family.anchor_folder, family.anchor_tensor);

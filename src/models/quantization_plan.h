@@ -13,7 +13,7 @@ struct QuantizationPlan {
   ops::WeightFormat blocks = ops::WeightFormat::kNative;
   std::int64_t native_blocks = 0;  ///< the first ones, whose layers stay native, too
 
-  /// Of the layers of block number `index`.
+  /// The format of the layers of block number `index`.
   [[nodiscard]] ops::WeightFormat of_block(std::int64_t index) const noexcept {
     return index < native_blocks ? ops::WeightFormat::kNative : blocks;
   }

@@ -35,7 +35,7 @@ struct ModelFamily {
   /// and max_pixels replace.
   bool has_pixel_range = false;
 
-  /// Of `architectures`, those whose videos may be pruned (EngineOptions::video_pruning_rate).
+  /// The `architectures` whose videos may be pruned (EngineOptions::video_pruning_rate).
   std::span<const std::string_view> prunable = {};
 };
 

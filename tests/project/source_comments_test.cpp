@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <regex>
 #include <set>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -101,11 +102,20 @@ const Word kWords[] = {
     {"[Ss]upplier", "producer"},
 };
 
+/// Words of our own below the engine, and comments that begin without a subject.
+const Word kHostWords[] = {
+    {"[Pp]oison", "to fill with NaN"},
+    {"[Bb]lock_?[Ss]tack|(^|[^A-Za-z])[Ss]tacked", "fused weights, or a sequence of blocks"},
+    {"models/blocks|(^|[^A-Za-z_])blocks::", "models/common"},
+    {"(^|[^A-Za-z])([Ww]hoever|[Ss]omebody|[Nn]obody)($|[^A-Za-z])", "by its name"},
+    {R"(^\s*///? (What|Of) )", "by a noun, as the subject of the comment"},
+};
+
 /// What is wrong with the words of a line of code or comment, text in quotes aside, or "".
-std::string objection_to_words(const std::string& line) {
+std::string objection_to_words(const std::string& line, std::span<const Word> words = kWords) {
   static const std::regex quoted(R"re("[^"]*")re");
   const std::string text = std::regex_replace(line, quoted, "");
-  for (const auto& [banned, instead] : kWords) {
+  for (const auto& [banned, instead] : words) {
     if (std::regex_search(text, std::regex(banned)))
       return std::string(banned) + " is called " + instead;
   }
@@ -125,12 +135,39 @@ TEST(SourceWords, AreThoseOfTheManualsInSourcesForGpus) {
   EXPECT_GT(num_lines, 1000);
 }
 
+TEST(SourceWords, HaveASubjectBelowTheEngine) {
+  int num_lines = 0;
+  for (const std::string folder :
+       {"src/checkpoint", "src/core", "src/graph", "src/media", "src/models"}) {
+    for (const std::string& file : files_below(folder, {".h", ".cpp"})) {
+      if (file.find("media/process/") != std::string::npos) continue;
+      for (const std::string& line : read_lines(file)) {
+        EXPECT_EQ(objection_to_words(line, kHostWords), "") << file << ": " << line;
+        ++num_lines;
+      }
+    }
+  }
+  EXPECT_GT(num_lines, 1000);
+}
+
 TEST(SourceWordsTable, AllowsNamesOfCudaAndQuotedText) {
   for (const char* line :
        {"cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device)",
         "cudaOccupancyMaxActiveBlocksPerMultiprocessor(&ctas, kernel, threads, bytes)",
         R"(cat(count, " multiprocessors"))", "/// One CTA per SM.", "float products[4];"}) {
     EXPECT_EQ(objection_to_words(line), "") << line;
+  }
+}
+
+TEST(SourceWordsTable, RefusesCommentsWithoutASubject) {
+  for (const char* line :
+       {"/// What a header says.", "  // Of all paths.", "  memory.poison();",
+        "loader.stacked(parts)", "/// Null: nobody waits.", "#include <models/blocks/layers.h>"}) {
+    EXPECT_NE(objection_to_words(line, kHostWords), "") << line;
+  }
+  for (const char* line : {"/// The facts of a header.", "int w = 0;  // of all paths",
+                           "for (const common::Block& block : w.blocks) {"}) {
+    EXPECT_EQ(objection_to_words(line, kHostWords), "") << line;
   }
 }
 

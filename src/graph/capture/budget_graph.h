@@ -36,14 +36,14 @@ class BudgetGraph {
   [[nodiscard]] const GraphCapacity& smallest() const noexcept {
     return recorded_.front().forward.capacity();
   }
-  /// Of the size that needs most.
+  /// The need of the size that needs most.
   [[nodiscard]] const RunMemory::Need& need() const noexcept { return need_; }
   /// Device bytes of the recordings themselves.
   [[nodiscard]] std::size_t recording_bytes() const noexcept;
 
   /// Whether all sizes are recorded.
   [[nodiscard]] bool is_complete() const noexcept;
-  /// What the last capture took, with the recordings of smaller sizes since then.
+  /// The time of the last capture, with the recordings of smaller sizes since then.
   [[nodiscard]] double capture_ms() const noexcept { return capture_ms_; }
 
   /// Runs the forward at the largest size twice on zeroed inputs (libraries choose and load their

@@ -1,4 +1,4 @@
-// What measurements are made with, and what they mean for packing.
+// The items that measurements are made with, and the costs that follow.
 #include "graph/capture/calibration.h"
 
 #include <algorithm>
@@ -60,7 +60,7 @@ std::optional<GraphTimes::Load> time_load(const GraphTimer& timer, const BudgetG
   return times;
 }
 
-/// Of the better way to run each of the loads.
+/// The cost of the better way to run each of the loads.
 LoadCost cost_of(const GraphTimes& times) {
   const GraphTimes::Load& low = times.low;
   return {.low = {low.tokens, std::min(low.replay_ms, low.eager_ms)},

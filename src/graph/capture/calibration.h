@@ -22,7 +22,7 @@ namespace fovea {
 [[nodiscard]] std::vector<PreparedItem> filling_items(const EncoderGraphModel& model, PathId path,
                                                       const GraphCapacity& capacity);
 
-/// What time_graph works with; it overwrites the scratch memory of all of them.
+/// The arguments of time_graph, which overwrites the scratch memory of all of them.
 struct GraphTimer {
   const EncoderGraphModel& model;
   Lane& lane;

@@ -288,7 +288,7 @@ void GraphCapture::log_failure(const std::exception& error) const noexcept {
   try {
     log_to(options_.log, LogLevel::kError,
            cat("encoder_graphs.capture_failed message=", error.what()));
-  } catch (const std::bad_alloc&) {  // NOLINT: whoever waits for the capture gets the error
+  } catch (const std::bad_alloc&) {  // NOLINT: wait_for_background() throws the error
   }
 }
 

@@ -77,7 +77,7 @@ class GraphCapture {
  private:
   class Spent;
 
-  /// What is known of a graph, or null.
+  /// The known times of a graph, or null.
   [[nodiscard]] const GraphTimes* times_of(const BudgetGraph& graph) const;
   /// Makes room for all graphs and says which are possible. Takes the lock.
   [[nodiscard]] std::vector<GraphKey> reserve_all();

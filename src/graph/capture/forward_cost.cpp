@@ -38,7 +38,7 @@ ForwardCost measure_forward(const EncoderGraphModel& model, const Device& device
   ExecContext ctx{.stream = stream, .kernels = kernels, .arena = arena, .side = stream};
 
   // Inputs and output get addresses that test as present, overlap nothing that the measuring arena
-  // hands out, and that nobody may follow.
+  // hands out, and lead nowhere.
   auto* const nowhere = reinterpret_cast<std::byte*>(std::uintptr_t{1} << 60);
   auto* const nowhere_else = reinterpret_cast<std::byte*>(std::uintptr_t{1} << 61);
   const InputLayout layout(model.inputs(path, capacity));

@@ -8,7 +8,7 @@
 
 namespace fovea {
 
-/// What one forward of a path at a capacity takes, found by running it over kernels that compute
+/// The cost of one forward of a path at a capacity, found by running it over kernels that compute
 /// nothing. All rows of the capacity count as live.
 struct ForwardCost {
   double flops = 0;             ///< of GEMMs and attention, two per multiply-add

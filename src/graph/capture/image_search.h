@@ -12,7 +12,7 @@ namespace fovea {
 /// that the share of attention is typical.
 inline constexpr std::int64_t kTypicalTokens = 1024;
 
-/// What a search counts of an image: its patches, or its tokens on a path.
+/// The number of an image that a search counts: its patches, or its tokens on a path.
 using ImageCount = std::function<std::int64_t(const ItemPlan&)>;
 
 /// Images on both sides of a wanted count.

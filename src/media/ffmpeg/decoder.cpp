@@ -26,10 +26,10 @@ namespace {
 constexpr std::int64_t kMaxContainerFrames = 1'000'000;
 constexpr int kCodedMargin = 256;  // more than codecs and allocators round a side up by
 
-/// What the packets of a stream hold.
+/// The contents of a stream, as its packets have them.
 struct Content {
   VideoInfo info;
-  /// Of a transport stream, which may begin anywhere: a key frame is there, and packets before the
+  /// A transport stream may begin anywhere: whether a key frame is there. Packets before the
   /// first one are of no use.
   bool begins_at_key = false;
 };

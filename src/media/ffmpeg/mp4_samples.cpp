@@ -25,7 +25,7 @@ namespace fovea::media::ffmpeg {
 
 namespace {
 
-/// Of an entry of the index, its copy for an edit list, and a time offset.
+/// An entry of the index, its copy for an edit list and a time offset take as many bytes.
 constexpr std::uint64_t kSampleBytes = 64;
 
 /// Sound of equal samples has an entry for as many at least.
@@ -90,7 +90,7 @@ class SampleCounter {
   void run() { visit_boxes(0, file_.size(), 0); }
 
  private:
-  /// What the boxes of a track say together.
+  /// The numbers that the boxes of a track state together.
   struct Track {
     std::uint64_t samples = 0;
     std::uint64_t chunks = 0;

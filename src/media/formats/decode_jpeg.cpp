@@ -1,7 +1,7 @@
 // JPEG, decoded by libjpeg-turbo with its defaults (accurate integer DCT, fancy upsampling), which
 // are those of Pillow. Its own interface is used, not TurboJPEG's, because that one decodes whole
 // images and cannot be interrupted.
-// What libjpeg warns of, lost restart markers for example, it mends, as it does for Pillow. A file
+// Damage that libjpeg warns of, lost restart markers for example, it mends, as for Pillow. A file
 // is truncated if the decoder wants bytes behind its end before it has all rows.
 //   APP1 (E1): "Exif\0\0" and a TIFF block, or "http://ns.adobe.com/xap/1.0/\0" and an XMP packet
 //
@@ -50,7 +50,7 @@ Orientation find_orientation(Bytes file) {
   return read_orientation(exif, xmp);
 }
 
-/// What libjpeg reports errors to. It is handed the first member and hands it back.
+/// The object that libjpeg reports errors to: it is handed the first member and hands it back.
 struct ErrorReport {
   jpeg_error_mgr manager;
   std::jmp_buf before_calls;

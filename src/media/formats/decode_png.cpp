@@ -5,7 +5,7 @@
 // libpng passes over all ancillary chunks, so that no text or profile costs memory or changes a
 // pixel; orientation and transparency are found by png_metadata.h. The passes of an interlaced file
 // are put together here, because libpng would want memory for all rows as the file holds them.
-// What follows the last row is not read, and checksums of pixels are not compared, as in Pillow:
+// Bytes behind the last row are not read, and checksums of pixels are not compared, as in Pillow:
 // files whose end is missing or damaged are whole images. zlib compares its own checksum where it
 // meets it.
 //
@@ -40,7 +40,7 @@ constexpr std::size_t kRowBytesPerPixel = 8 + 8 + 8 + 3;
 
 bool has_type(Bytes chunk, const char* type) { return std::memcmp(chunk.data() + 4, type, 4) == 0; }
 
-/// What libpng reads from, and its error message.
+/// The bytes that libpng reads, and its error message.
 struct Input {
   Bytes rest;
   bool row_is_complete = false;  ///< the row that is being read; nothing behind it is needed
@@ -94,7 +94,7 @@ struct StoredRow {
   std::int64_t num_pixels;
 };
 
-/// What becomes of transparency.
+/// How transparency is treated.
 struct Transparency {
   Compositing compositing;
   bool by_palette;  ///< a palette, if there is one, has transparent entries to composite

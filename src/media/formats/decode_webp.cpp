@@ -93,7 +93,7 @@ std::uint32_t read_u32(Bytes bytes) {
          std::uint32_t{bytes[3]} << 24;
 }
 
-/// What a chunk of a frame makes libwebp keep for prefix codes: one without loss, or with alpha
+/// The bytes that a chunk of a frame makes libwebp keep for codes: one without loss, or with alpha
 /// that is coded in the same way.
 std::size_t code_bytes(std::string_view type, Bytes payload, const Frame& frame) {
   constexpr std::size_t kHeaderBytes = 5;  // a signature; 14 bits for either side less 1; 4 others
@@ -125,9 +125,9 @@ std::size_t code_bytes(const Frame& frame) {
   return most;
 }
 
-/// What libwebp takes beside the pixels that it returns. Without loss, and for the alpha of an
-/// image with loss, it keeps 4 bytes per pixel, three tables of one entry per 4 x 4 pixels and the
-/// tables of codes; with loss, some rows.
+/// The bytes that libwebp takes beside the pixels that it returns. Without loss, and for the alpha
+/// of an image with loss, it keeps 4 bytes per pixel, three tables of one entry per 4 x 4 pixels
+/// and the tables of codes; with loss, some rows.
 std::size_t library_bytes(const Frame& frame) {
   constexpr std::size_t kRowsKept = 64;
   const auto width = static_cast<std::size_t>(frame.width_px);

@@ -9,7 +9,7 @@
 
 #include "media/bytes.h"
 
-// What the segments of a JPEG file say before anything is decoded.
+// The segments of a JPEG file, read before anything is decoded.
 
 namespace fovea::media {
 
@@ -46,7 +46,7 @@ struct JpegComponent {
   int vertical;
 };
 
-/// What a frame header says, and whether the decoder has to keep its coefficients.
+/// The facts of a frame header, and whether the decoder has to keep its coefficients.
 struct JpegFrame {
   int precision_bits = 8;
   std::int64_t height_px = 0;

@@ -257,7 +257,8 @@ std::size_t read_transform(BitReader& bits, std::size_t width, std::size_t heigh
   return (width + (std::size_t{1} << shift) - 1) >> shift;
 }
 
-/// What libwebp keeps of a group: 5 tables, and an entry for each short code of all channels.
+/// The bytes that libwebp keeps of a group: 5 tables, and an entry for each short code of all
+/// channels.
 std::size_t group_bytes(const ColorCache& cache) {
   constexpr std::size_t kEntryBytes = 4;
   constexpr std::size_t kGroupBytes = 1 << 10;

@@ -29,8 +29,8 @@ struct ResizeArgs {
   ResizeEngine engine;
   ResizeFilter filter;
   ResizeIsa isa = ResizeIsa::kBest;  ///< tests compare them
-  /// What the result does not show of the source, as Pillow's resize(box=...) with its filters:
-  /// pixels that are only partly inside count in full where a filter reaches them.
+  /// The part of the source that the result leaves out, as Pillow's resize(box=...) with its
+  /// filters: pixels that are only partly inside count in full where a filter reaches them.
   Margins src_margins = {};
 };
 

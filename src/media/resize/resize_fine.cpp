@@ -89,7 +89,7 @@ class FilteredRows {
   std::size_t kept_;  // rows
   std::size_t row_floats_;
   std::vector<float> memory_;
-  std::int64_t next_ = 0;  // those before are filtered, or needed by nobody
+  std::int64_t next_ = 0;  // those before are filtered, or not needed
 };
 
 /// Writes one row of levels into the planes of its bytes, which are `plane` bytes apart.

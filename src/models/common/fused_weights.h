@@ -20,9 +20,9 @@ struct FusedWeights {
   std::int64_t column_multiple = 1;     ///< to which the columns are filled up
   std::vector<std::int64_t> rows = {};  ///< of the result, as rows of the parts; empty: in order
 
-  /// Of the weight of a part.
+  /// The shape of the weight of a part.
   [[nodiscard]] Shape part_shape() const;
-  /// Of the result, filled up.
+  /// The sizes of the result, filled up.
   [[nodiscard]] std::int64_t in_features() const;
   [[nodiscard]] std::int64_t out_features() const;
 };

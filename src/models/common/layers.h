@@ -126,7 +126,7 @@ void add_mlp(ExecContext& ctx, const Mlp& layer, LiveRows rows, ConstTensorView 
 void add_mlp(ExecContext& ctx, const GatedMlp& layer, LiveRows rows, ConstTensorView normed,
              TensorView x);
 
-/// What a part of a block multiplies first.
+/// The layer that a part of a block multiplies first.
 [[nodiscard]] inline const ops::PackedLinear& first_layer(const Attention& layer) {
   return layer.qkv;
 }
@@ -163,7 +163,7 @@ void add_block(ExecContext& ctx, const PreNormBlock& block, const AttendedRows& 
   add_mlp(ctx, block.mlp, rows.live(), normed, x);
 }
 
-/// What happens to x behind a block: the number of the tap, and x or a copy of it. What it takes
+/// Called behind a block with the number of the tap, and x or a copy of it. Memory that it takes
 /// from ctx.arena may be released when it returns.
 using OnTap = std::function<void(std::size_t tap, TensorView x)>;
 

@@ -1,4 +1,4 @@
-// What the processor files of all families have in common.
+// The common part of the processor files of all families.
 #include "models/common/processor_file.h"
 
 #include <cmath>

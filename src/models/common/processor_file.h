@@ -43,7 +43,7 @@ struct PixelScaling {
 /// @throws Error(kUnsupported) if resizing, rescaling or normalising is switched off.
 void check_steps(const JsonView& file);
 
-/// What a processor file says of the scaling, after check_steps; `fallback` where it is silent.
+/// The scaling that a processor file asks for, after check_steps; `fallback` where it is silent.
 /// @throws as check_steps and the readers above.
 [[nodiscard]] PixelScaling read_scaling(const JsonView& file, const PixelScaling& fallback);
 
@@ -97,7 +97,7 @@ struct SourcedKey {
                                        const std::optional<JsonView>& file,
                                        std::span<const SourcedKey> keys);
 
-/// What stands in for a key that a processor file should have.
+/// The value that stands in for a key that a processor file should have.
 struct Assumption {
   bool given = false;     ///< the file has the key
   std::string_view key;   ///< as in the file

@@ -14,8 +14,8 @@ namespace fovea::common {
 /// Source: docs/reference/qwen_glm.md, "Rotary positions".
 [[nodiscard]] Tensor inverse_frequencies(WeightLoader& loader, std::int64_t head_dim, double theta);
 
-/// What blocks work on, with the angles of the rows' positions, which are taken from ctx.arena in
-/// the scope of the caller. Asynchronous on ctx.stream; safe to capture.
+/// The rows that blocks work on, with the angles of the rows' positions, which are taken from
+/// ctx.arena in the scope of the caller. Asynchronous on ctx.stream; safe to capture.
 /// @param positions [rows, 4] i32: see ops::RopeAnglesArgs. @param inv_freq as of
 /// inverse_frequencies().
 [[nodiscard]] AttendedRows rotated_rows(ExecContext& ctx, const ops::Sequences& sequences,

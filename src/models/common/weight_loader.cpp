@@ -19,7 +19,7 @@ std::string sizes_text(std::span<const std::int64_t> sizes) {
   return text + "]";
 }
 
-/// A tensor with a shape and an address, but no memory behind it. Nobody may read or write it. The
+/// A tensor with a shape and an address, but no memory behind it: it cannot be read or written. The
 /// address is far from those of a measuring arena, which ops could take for an overlap.
 Tensor without_memory(const Shape& shape) {
   auto* const nowhere = reinterpret_cast<std::byte*>(std::uintptr_t{1} << 62);  // NOLINT: no memory

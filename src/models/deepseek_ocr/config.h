@@ -48,7 +48,7 @@ enum Path : PathId { kGlobal = 0, kLocal = 1, kNumPaths = 2 };
   return {.side_px = side_px, .patch_px = Config::kPatch, .stride = 4};
 }
 
-/// What each path takes, in the order of Path.
+/// The view that each path takes, in the order of Path.
 using Views = std::array<common::SquareView, kNumPaths>;
 
 /// Reads and validates config.json. @throws Error(kCorruptData) naming the key, Error(kUnsupported)

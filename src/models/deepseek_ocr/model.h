@@ -58,7 +58,7 @@ struct Weights {
 [[nodiscard]] Weights load_weights(common::WeightLoader& loader, const Config& config,
                                    const Views& views, const media::NormalizeTable& normalize);
 
-/// What the forward of a path reads. SAM runs on chunks of views, because its activations are
+/// The inputs of the forward of a path. SAM runs on chunks of views, because its activations are
 /// large; the sequences are those of CLIP, whose patches are SAM's features.
 [[nodiscard]] common::ViewLayout layout_of(const common::SquareView& view, Path path);
 

@@ -11,7 +11,7 @@ namespace fovea::internvl {
 
 namespace {
 
-/// What the formats call the same keys, and what they take for granted.
+/// The names of the same keys in both formats, and their defaults.
 struct Keys {
   std::string_view qkv_bias, qk_normalization, select_layer, projector_act, language_model;
   Config defaults;

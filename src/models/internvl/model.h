@@ -21,7 +21,7 @@ struct Norm {
 
 struct Attention {
   common::Attention plain;
-  /// Of q and of k, over all heads together, where the tower has them.
+  /// The norms of q and of k, over all heads together, where the tower has them.
   std::optional<std::array<common::RmsNorm, 2>> qk_norms;
 };
 
@@ -48,7 +48,7 @@ struct Weights {
 [[nodiscard]] Weights load_weights(common::WeightLoader& loader, const Config& config,
                                    const media::NormalizeTable& normalize);
 
-/// What the forward reads. Its further stage is that of tokens.
+/// The inputs of the forward. Their further stage is that of tokens.
 [[nodiscard]] common::ViewLayout layout_of(const Config& config);
 
 /// Bytes of square views in, projected tokens out. Asynchronous on ctx.stream; safe to capture.

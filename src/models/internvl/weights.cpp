@@ -14,7 +14,8 @@ using Bias = common::WeightLoader::Bias;
 constexpr float kProjectorEpsilon = 1e-5f;  // fixed in the reference, not in config.json
 constexpr float kQkNormEpsilon = 1e-6f;     // of the native format; the other's published value
 
-/// What the formats call the same tensors, without ".weight" and ".bias" where a layer has both.
+/// The names of the same tensors in both formats, without ".weight" and ".bias" where a layer has
+/// both.
 struct Names {
   std::string class_embedding, position_embedding, patch_embedding;
   std::string layers;            ///< then the index, a dot and the following names

@@ -33,7 +33,7 @@ struct Weights {
 [[nodiscard]] Weights load_weights(common::WeightLoader& loader, const Config& config,
                                    const media::NormalizeTable& normalize);
 
-/// What the forward reads, but for the positions. Its further stage is that of tokens.
+/// The inputs of the forward, but for the positions. Their further stage is that of tokens.
 [[nodiscard]] common::ViewLayout layout_of(const Config& config);
 
 /// The place of every row in its tile for the rotary embedding: patches count from 1, the class

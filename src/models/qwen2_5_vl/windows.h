@@ -21,7 +21,8 @@ struct WindowOrder {
               std::int64_t side);
 };
 
-/// What the tower reads beside common::GridInputs, whose rows it expects in the order of windows.
+/// The inputs of the tower beside common::GridInputs, whose rows it expects in the order of
+/// windows.
 struct WindowInputs {
   ConstTensorView cu_seqlens;  ///< [windows + 1] i32, in patches
   ConstTensorView places;      ///< [tokens] i32: place of each token in the order of windows

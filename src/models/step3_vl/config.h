@@ -43,7 +43,7 @@ enum Path : PathId { kGlobal = 0, kLocal = 1, kNumPaths = 2 };
       .side_px = side_px, .patch_px = Config::kPatch, .stride = 4, .planes = media::kLevelBytes};
 }
 
-/// What each path takes, in the order of Path: the whole image, and a window of it.
+/// The view that each path takes, in the order of Path: the whole image, and a window of it.
 inline constexpr std::array<common::SquareView, kNumPaths> kViews{view_of(728), view_of(504)};
 
 /// Reads and validates config.json. @throws Error(kCorruptData) naming the key for wrong types,

@@ -34,8 +34,8 @@ struct Weights {
 /// The whole list of tensors, by name and shape. Source: docs/reference/step3_vl.md, "Tensors".
 [[nodiscard]] Weights load_weights(common::WeightLoader& loader, const Config& config);
 
-/// What the forward of a path reads. The tower runs on chunks of views, because its activations are
-/// large.
+/// The inputs of the forward of a path. The tower runs on chunks of views, because its activations
+/// are large.
 [[nodiscard]] common::ViewLayout layout_of(const common::SquareView& view);
 
 /// Level bytes of a chunk of square views in, rows out. Asynchronous on ctx.stream; safe to

@@ -9,7 +9,7 @@
 
 namespace fovea::step3_vl {
 
-/// What becomes of an image before it is cut, and its windows.
+/// The size of an image before it is cut, and its windows.
 struct Crop {
   std::int64_t square_px = 0;  ///< side of a black square with the image in its corner; 0: none
   std::int64_t width_px = 0;   ///< of the image, or the square, once its longer side is limited

@@ -16,8 +16,8 @@ struct PatchTables {
   std::span<std::int32_t> sources;
 };
 
-/// What a tower over grids of patches reads: rows in merge-block order, one attention sequence per
-/// temporal patch of an item.
+/// The inputs of a tower over grids of patches: rows in merge-block order, one attention sequence
+/// per temporal patch of an item.
 struct GridInputs {
   ConstTensorView pixels;      ///< [bytes] u8, interleaved RGB of all items
   ConstTensorView sources;     ///< [patches, 4] i32: byte offset, row stride, frame stride, 0
@@ -48,14 +48,14 @@ struct GridInputs {
 void write_patch_rows(const GridGeometry& geometry, const ItemPlan& plan, std::int64_t pixel_offset,
                       std::span<std::int32_t> positions, std::span<std::int32_t> sources);
 
-// What stands before the blocks of a tower over grids. As in layers.h, functions submit to
+// The layers before the blocks of a tower over grids. As in layers.h, functions submit to
 // ctx.stream, return at once and are safe to capture.
 
 /// x = proj(normalise(pixels)), [patches, features].
 void embed_patches(ExecContext& ctx, const GridGeometry& geometry, const PatchEmbedding& embedding,
                    const GridInputs& in, TensorView x);
 
-/// What blocks over `num_rows` rows work on, with the angles of their positions, which are taken
+/// The `num_rows` rows that blocks work on, with the angles of their positions, which are taken
 /// from ctx.arena in the scope of the caller.
 /// @param inv_freq as of inverse_frequencies().
 [[nodiscard]] AttendedRows rotated_rows(ExecContext& ctx, const GridInputs& in,

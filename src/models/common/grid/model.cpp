@@ -1,4 +1,4 @@
-// What all models over grids answer alike.
+// The answers that all models over grids give alike.
 #include "models/common/grid/model.h"
 
 #include "core/check.h"

@@ -12,7 +12,7 @@
 
 namespace fovea::common {
 
-/// What the rest of the system must know of a tower over grids.
+/// The facts of a tower over grids that the rest of the system must know.
 struct GridTower {
   std::int64_t main_width = 0;             ///< as in GraphSpec
   std::int64_t out_width = 0;              ///< as in GraphSpec

@@ -40,7 +40,7 @@ std::optional<JsonView> find_limit(const JsonView& processor, const Limit& limit
   return edge ? edge : size->find(limit.pixels);
 }
 
-/// What is wrong with a `size` that lacks a limit, which no class makes up; empty if nothing is.
+/// The complaint about a `size` that lacks a limit, which no class makes up; empty if nothing is.
 std::string missing_edge(const JsonView& processor, bool overrides_size) {
   const auto size = processor.find("size");
   if (!size) return "";
@@ -161,7 +161,7 @@ void read_images(const JsonView& file, const ProcessorClass& reader, GridProcess
   processing.filter = resample_filter(file);
 }
 
-/// What the file says of videos alone must not keep images from being encoded.
+/// A mistake of the file about videos alone must not keep images from being encoded.
 void read_videos(const JsonView& file, const ProcessorClass& reader, GridProcessing& processing) {
   check_geometry(file, processing.geometry);
   const PixelScaling scaling = read_scaling(file, reader.scaling);

@@ -12,7 +12,7 @@
 
 namespace fovea::common {
 
-/// What a class of the reference that reads a processor file has where the file is silent.
+/// The defaults of a class of the reference that reads a processor file.
 struct ProcessorClass {
   PixelRange range;
   PixelScaling scaling;
@@ -52,7 +52,7 @@ struct VideoBounds {
 inline constexpr std::array<std::string_view, 4> kVideoBoundKeys{
     "min_frames", "max_frames", "cap_pixels_per_frame", "max_video_tokens"};
 
-/// What the processor file of videos says of them; `defaults` where it is silent. The loaders of
+/// The bounds in the processor file of videos; `defaults` where it is silent. The loaders of
 /// vLLM 0.33 for Qwen2-VL and Qwen3-VL sample at most 30 frames per second, whatever is asked for;
 /// the processors of transformers 5.24 have no such bound.
 /// @param media whose profile says which of them is reproduced.

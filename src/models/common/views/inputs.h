@@ -20,8 +20,8 @@ struct ViewSequence {
   [[nodiscard]] std::int64_t first_class_row() const { return first_patch > 0 ? 0 : patches; }
 };
 
-/// What a tower over equal views reads. Every view takes the same number of rows at every stage of
-/// the tower, so all live counts are multiples of the number of views.
+/// The inputs of a tower over equal views. Every view takes the same number of rows at every stage
+/// of the tower, so all live counts are multiples of the number of views.
 struct ViewLayout {
   SquareView view;
   ViewSequence sequence;

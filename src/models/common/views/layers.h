@@ -9,7 +9,7 @@
 
 namespace fovea::common {
 
-// What stands around the blocks of a tower over square views. As in layers.h, functions submit to
+// The layers around the blocks of a tower over square views. As in layers.h, functions submit to
 // ctx.stream, return at once and are safe to capture.
 
 /// x = proj(normalise(pixels)), [patches, features].

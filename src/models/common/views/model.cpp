@@ -1,4 +1,4 @@
-// What all models over square views answer alike.
+// The answers that all models over square views give alike.
 #include "models/common/views/model.h"
 
 namespace fovea::common {

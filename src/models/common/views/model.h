@@ -20,7 +20,7 @@ struct ViewPath {
   std::optional<std::int64_t> max_item_views = {};  ///< most views of one item, if there is a bound
 };
 
-/// What the rest of the system must know of a tower over square views.
+/// The facts of a tower over square views that the rest of the system must know.
 struct ViewTower {
   std::vector<Modality> modalities{Modality::kImage};
   std::int64_t width = 0;                             ///< columns of a row
@@ -52,7 +52,7 @@ class ViewModel : public EncoderGraphModel {
   [[nodiscard]] std::int64_t views_of(PathId path, const GraphCapacity& capacity) const;
   [[nodiscard]] std::int64_t views_of(PathId path,
                                       std::span<const PreparedItem* const> items) const;
-  /// What the forward of a path reads.
+  /// The inputs of the forward of a path.
   [[nodiscard]] ViewInputs view_inputs(PathId path, const GraphCapacity& capacity,
                                        const NamedTensors& in) const;
 
