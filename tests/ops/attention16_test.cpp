@@ -1,6 +1,6 @@
 // Attention in integers of 16 bits, for every instruction set that this machine has: double
 // precision, the same bits from every kernel, batch and number of threads, and what NaN reaches.
-#include "ops/cpu/vector/vector_kernels.h"
+#include "ops/cpu/attention/task.h"
 
 #include <gtest/gtest.h>
 

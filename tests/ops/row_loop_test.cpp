@@ -1,5 +1,5 @@
 // Loops over live rows on the CPU.
-#include "ops/cpu/row_loop.h"
+#include "ops/cpu/rowwise/row_loop.h"
 
 #include <gtest/gtest.h>
 

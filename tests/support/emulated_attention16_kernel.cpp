@@ -1,10 +1,10 @@
 #include "support/emulated_attention16_kernel.h"
 
-#include "ops/cpu/simd/simd_portable.h"
+#include "ops/cpu/simd/portable.h"
 #include "support/tile_emulator.h"
 // The body is made of templates over types of this file.
-#include "ops/cpu/attention16/body.h"
-#include "ops/cpu/attention16/tile_products.h"
+#include "ops/cpu/attention/int16/body.h"
+#include "ops/cpu/attention/int16/tile_products.h"
 
 namespace fovea::test {
 namespace {

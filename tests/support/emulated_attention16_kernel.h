@@ -1,6 +1,6 @@
 #pragma once
 
-#include "ops/cpu/vector/vector_kernels.h"
+#include "ops/cpu/attention/task.h"
 
 namespace fovea::test {
 

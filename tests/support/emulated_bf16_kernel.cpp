@@ -1,6 +1,6 @@
 #include "support/emulated_bf16_kernel.h"
 
-#include "ops/cpu/simd/simd_portable.h"
+#include "ops/cpu/simd/portable.h"
 #include "support/tile_emulator.h"
 // The bodies are templates over types of this file.
 #include "ops/cpu/gemm/amx_tiles.h"

@@ -2,7 +2,7 @@
 
 #include <cstdint>
 
-#include "ops/cpu/simd/tile_shapes.h"
+#include "ops/cpu/simd/amx.h"
 
 namespace fovea::test {
 

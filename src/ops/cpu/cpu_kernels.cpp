@@ -3,14 +3,10 @@
 
 #include "core/check.h"
 #include "core/thread_pool.h"
-#include "ops/cpu/attention.h"
-#include "ops/cpu/elementwise.h"
+#include "ops/cpu/attention/attention.h"
 #include "ops/cpu/gemm/gemm.h"
-#include "ops/cpu/grid.h"
 #include "ops/cpu/isa/isa_kernels.h"
-#include "ops/cpu/norm.h"
-#include "ops/cpu/patch.h"
-#include "ops/cpu/rope.h"
+#include "ops/cpu/rowwise/rowwise.h"
 #include "ops/steps.h"
 
 namespace fovea {
@@ -59,19 +55,19 @@ class CpuKernels final : public Kernels {
   }
   void layer_norm(const Submission& submission, const ops::LayerNormArgs& args) const override {
     check_f32("layer_norm", args.x);
-    cpu::layer_norm(submission.stream, args, kernels_.vector.layer_norm);
+    cpu::layer_norm(submission.stream, args, kernels_.rows.layer_norm);
   }
   void rms_norm(const Submission& submission, const ops::RmsNormArgs& args) const override {
     check_f32("rms_norm", args.x);
-    cpu::rms_norm(submission.stream, args, kernels_.vector.rms_norm);
+    cpu::rms_norm(submission.stream, args, kernels_.rows.rms_norm);
   }
   void activate(const Submission& submission, const ops::ActivateArgs& args) const override {
     check_f32("activate", args.x);
-    cpu::activate(submission.stream, args, kernels_.vector.activate);
+    cpu::activate(submission.stream, args, kernels_.rows.activate);
   }
   void gated(const Submission& submission, const ops::GatedArgs& args) const override {
     check_f32("gated", args.x);
-    cpu::gated(submission.stream, args, kernels_.vector.gate);
+    cpu::gated(submission.stream, args, kernels_.rows.gate);
   }
   void rope_angles(const Submission& submission, const ops::RopeAnglesArgs& args) const override {
     cpu::rope_angles(submission.stream, args);
@@ -91,7 +87,7 @@ class CpuKernels final : public Kernels {
     linear(submission, ops::projection_args(args));
     const ops::AttentionArgs attended = ops::attention_args(args);
     const bool rotates_itself = multiplies_int16(attended);
-    if (args.cos && !rotates_itself) cpu::rotate(submission.stream, args, kernels_.vector.rotate);
+    if (args.cos && !rotates_itself) cpu::rotate(submission.stream, args, kernels_.rows.rotate);
     const Arena::Scope scope(submission.arena);
     const cpu::Rotation rotation{args.cos, args.sin};
     cpu::attention(submission.stream, attended, scratch(submission, attention_workspace(attended)),
@@ -104,12 +100,12 @@ class CpuKernels final : public Kernels {
   void add_positions_bilinear(const Submission& submission,
                               const ops::AddPositionsArgs& args) const override {
     check_f32("add_positions_bilinear", args.x);
-    cpu::add_positions_bilinear(submission.stream, args, kernels_.vector.add_weighted4);
+    cpu::add_positions_bilinear(submission.stream, args, kernels_.rows.add_weighted4);
   }
   void add_positions_bicubic(const Submission& submission,
                              const ops::AddPositionsArgs& args) const override {
     check_f32("add_positions_bicubic", args.x);
-    cpu::add_positions_bicubic(submission.stream, args, kernels_.vector.add_weighted4);
+    cpu::add_positions_bicubic(submission.stream, args, kernels_.rows.add_weighted4);
   }
   void gather_rows(const Submission& submission, const ops::GatherRowsArgs& args) const override {
     check_f32("gather_rows", args.x);
@@ -133,8 +129,7 @@ class CpuKernels final : public Kernels {
     check_f32("grid_attention", args.qkv);
     const Arena::Scope scope(submission.arena);
     cpu::grid_attention(submission.stream, args,
-                        scratch(submission, grid_attention_workspace(args)), kernels_.attention,
-                        kernels_.vector.grid_bias);
+                        scratch(submission, grid_attention_workspace(args)), kernels_.attention);
   }
   [[nodiscard]] std::size_t grid_attention_workspace(
       const ops::GridAttentionArgs& args) const override {

@@ -2,7 +2,7 @@
 
 #include <memory>
 
-#include "ops/cpu/cpu_features.h"
+#include "ops/cpu/isa/cpu_features.h"
 #include "ops/kernels.h"
 
 namespace fovea {

@@ -3,7 +3,7 @@
 // The micro-kernel of AMX: up to 32 rows of x times a panel of 32 columns, in four tiles of sums.
 // Written once for all types of numbers as a template over the instructions, so that the tests run
 // the same loop over an emulator of them. Include only from the unit of an instruction set;
-// Instructions is a type of an unnamed namespace, as in ops/cpu/simd/amx_instructions.h:
+// Instructions is a type of an unnamed namespace, as in ops/cpu/simd/amx.h:
 //   Sum                            32 bits: float or std::int32_t
 //   configure(shapes)              as LDTILECFG
 //   release()                      as TILERELEASE
@@ -16,7 +16,7 @@
 // Source: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2.
 
 #include "ops/cpu/gemm/micro_kernel.h"
-#include "ops/cpu/simd/tile_shapes.h"
+#include "ops/cpu/simd/amx.h"
 
 namespace fovea::cpu {
 

@@ -3,7 +3,7 @@
 // From sums in f32 to the output. Include only from the unit of an instruction set.
 
 #include "ops/cpu/gemm/task.h"
-#include "ops/cpu/vector/activation.h"
+#include "ops/cpu/simd/activation.h"
 
 namespace fovea::cpu {
 

@@ -1,9 +1,9 @@
 #pragma once
 
-// GELU behind sums of int8 products, in half of the operations that ops/cpu/vector/activation.h
+// GELU behind sums of int8 products, in half of the operations that ops/cpu/simd/activation.h
 // takes: without exponential and division. Include only from the unit of an instruction set.
 
-#include "ops/cpu/vector/activation.h"
+#include "ops/cpu/simd/activation.h"
 
 namespace fovea::cpu {
 

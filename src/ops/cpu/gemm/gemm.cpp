@@ -9,13 +9,13 @@
 #include "device/cpu/cpu_device.h"
 #include "ops/cpu/gemm/panel_layout.h"
 #include "ops/cpu/gemm/task_shape.h"
-#include "ops/cpu/row_loop.h"
+#include "ops/cpu/rowwise/row_loop.h"
 
 namespace fovea::cpu {
 
 namespace {
 
-std::int64_t whole_lines(std::int64_t bytes) { return ceil_div(bytes, kLineBytes) * kLineBytes; }
+std::int64_t whole_lines(std::int64_t bytes) { return round_up(bytes, kLineBytes); }
 
 /// Where the rows of a layer lie in its workspace, in bytes.
 struct RowLayout {

@@ -94,7 +94,7 @@ void pack_panels(const PanelLayout& layout, const ConstTensorView& weight,
   const std::int64_t panel_bytes = layout.panel_bytes(packed.in_features);
   const std::int64_t column_bytes = panel_bytes / kPanelColumns;
   const std::int64_t rows = panel_bytes / layout.row_bytes();
-  const std::int64_t stride = ceil_div(packed.out_features, kPanelColumns) * kPanelColumns;
+  const std::int64_t stride = round_up(packed.out_features, kPanelColumns);
   auto* const terms = reinterpret_cast<float*>(packed.scale.data());
   std::vector<float> widened(static_cast<std::size_t>(packed.in_features));
   std::vector<std::byte> columns(static_cast<std::size_t>(panel_bytes));  // zeros behind the last k

@@ -2,7 +2,7 @@
 
 #include "fovea/tower/core/dtype.h"
 #include "ops/cpu/gemm/task.h"
-#include "ops/cpu/gemm/task_shape.h"
+#include "ops/cpu/rowwise/row_loop.h"
 
 namespace fovea::cpu {
 

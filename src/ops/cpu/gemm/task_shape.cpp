@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "ops/cpu/rowwise/row_loop.h"
+
 namespace fovea::cpu {
 
 /// Time is counted in multiply-adds per value of k. A task of r rows and c columns takes r c for

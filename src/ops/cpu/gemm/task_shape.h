@@ -18,10 +18,6 @@ struct TaskShape {
 [[nodiscard]] TaskShape choose_task_shape(std::int64_t rows, std::int64_t panels,
                                           const TaskLimits& limits, std::int64_t threads);
 
-[[nodiscard]] inline std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
-  return (a + b - 1) / b;
-}
-
 /// Part `index` of [0, count) cut into `parts`.
 [[nodiscard]] inline std::pair<std::int64_t, std::int64_t> part_of(std::int64_t count,
                                                                    std::int64_t parts,

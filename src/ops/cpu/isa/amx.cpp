@@ -1,11 +1,11 @@
 // AMX: register tiles of 32 rows x 32 columns in four accumulators, 8192 products of bf16 or 16384
 // of bytes in one instruction. All else is done in vectors of 512 bits.
-#include "ops/cpu/simd/amx_instructions.h"
-#include "ops/cpu/simd/simd_avx512_bf16.h"
-#include "ops/cpu/simd/simd_avx512_vnni.h"
+#include "ops/cpu/simd/amx.h"
+#include "ops/cpu/simd/avx512_bf16.h"
+#include "ops/cpu/simd/avx512_vnni.h"
 // The bodies are templates over types of this file.
-#include "ops/cpu/attention16/body.h"
-#include "ops/cpu/attention16/tile_products.h"
+#include "ops/cpu/attention/int16/body.h"
+#include "ops/cpu/attention/int16/tile_products.h"
 #include "ops/cpu/gemm/amx_tiles.h"
 #include "ops/cpu/gemm/bf16.h"
 #include "ops/cpu/gemm/int8.h"
@@ -82,7 +82,7 @@ constinit const IsaUnit kAmxUnit{
     .required = kAvx512 | kAvx512Vnni | kAvx512Bf16 | kAmx,
     .worthwhile = 0,
     .kernels = {
-        .vector = {},
+        .rows = {},
         .attention = {},
         .attention16 =
             attention16_kernel<PlaneSimd, TileProducts<PlaneSimd, Int8Instructions>>("amx"),

@@ -1,13 +1,14 @@
 // AVX2 and FMA.
-#include "ops/cpu/simd/simd_avx2.h"
+#include "ops/cpu/simd/avx2.h"
 // The bodies are templates over types of this file.
-#include "ops/cpu/attention16/body.h"
-#include "ops/cpu/attention16/pair_products.h"
+#include "ops/cpu/attention/body.h"
+#include "ops/cpu/attention/int16/body.h"
+#include "ops/cpu/attention/int16/pair_products.h"
 #include "ops/cpu/gemm/bf16.h"
 #include "ops/cpu/gemm/f32.h"
 #include "ops/cpu/gemm/int8.h"
 #include "ops/cpu/isa/isa_kernels.h"
-#include "ops/cpu/vector/body.h"
+#include "ops/cpu/rowwise/row_bodies.h"
 
 namespace fovea::cpu {
 
@@ -35,7 +36,7 @@ constinit const IsaUnit kAvx2Unit{
     .name = "avx2",
     .required = kAvx2,
     .worthwhile = 0,
-    .kernels = {.vector = make_vector_kernels<Simd>(),
+    .kernels = {.rows = row_kernels<Simd>(),
                 .attention = attention_kernel<Simd>("avx2"),
                 .attention16 = attention16_kernel<IntSimd, PairProducts<IntSimd>>("avx2"),
                 // 12 accumulators, two vectors of weights, one of x. Blocks are half of those of

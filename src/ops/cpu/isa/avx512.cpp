@@ -1,10 +1,11 @@
 // AVX-512: F, BW, VL and DQ.
-#include "ops/cpu/simd/simd_avx512.h"
+#include "ops/cpu/simd/avx512.h"
 // The bodies are templates over types of this file.
+#include "ops/cpu/attention/body.h"
 #include "ops/cpu/gemm/bf16.h"
 #include "ops/cpu/gemm/f32.h"
 #include "ops/cpu/isa/isa_kernels.h"
-#include "ops/cpu/vector/body.h"
+#include "ops/cpu/rowwise/row_bodies.h"
 
 namespace fovea::cpu {
 
@@ -12,7 +13,7 @@ constinit const IsaUnit kAvx512Unit{
     .name = "avx512",
     .required = kAvx512,
     .worthwhile = 0,
-    .kernels = {.vector = make_vector_kernels<Simd>(),
+    .kernels = {.rows = row_kernels<Simd>(),
                 .attention = attention_kernel<Simd>("avx512"),
                 .attention16 = {},
                 // 28 accumulators, two vectors of weights, one of x. Partial sums wait in memory

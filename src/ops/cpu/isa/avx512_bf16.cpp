@@ -1,5 +1,5 @@
 // AVX-512 with AVX512-BF16.
-#include "ops/cpu/simd/simd_avx512_bf16.h"
+#include "ops/cpu/simd/avx512_bf16.h"
 // The bodies are templates over types of this file.
 #include "ops/cpu/gemm/bf16.h"
 #include "ops/cpu/isa/isa_kernels.h"
@@ -10,7 +10,7 @@ constinit const IsaUnit kAvx512Bf16Unit{
     .name = "avx512_bf16",
     .required = kAvx512 | kAvx512Bf16,
     .worthwhile = kFastVdpbf16ps,
-    .kernels = {.vector = {},
+    .kernels = {.rows = {},
                 .attention = {},
                 .attention16 = {},
                 .f32 = {},

@@ -1,8 +1,8 @@
 // AVX-512 with VNNI.
-#include "ops/cpu/simd/simd_avx512_vnni.h"
+#include "ops/cpu/simd/avx512_vnni.h"
 // The bodies are templates over types of this file.
-#include "ops/cpu/attention16/body.h"
-#include "ops/cpu/attention16/pair_products.h"
+#include "ops/cpu/attention/int16/body.h"
+#include "ops/cpu/attention/int16/pair_products.h"
 #include "ops/cpu/gemm/int8.h"
 #include "ops/cpu/isa/isa_kernels.h"
 
@@ -12,7 +12,7 @@ constinit const IsaUnit kAvx512VnniUnit{
     .name = "avx512_vnni",
     .required = kAvx512 | kAvx512Vnni,
     .worthwhile = 0,
-    .kernels = {.vector = {},
+    .kernels = {.rows = {},
                 .attention = {},
                 .attention16 = attention16_kernel<VnniSimd, PairProducts<VnniSimd>>("avx512_vnni"),
                 .f32 = {},

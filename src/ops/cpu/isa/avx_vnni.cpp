@@ -1,8 +1,8 @@
 // AVX2 with VNNI: 32 products of bytes, or 16 of 16 bits, and their sums in one instruction.
-#include "ops/cpu/simd/simd_avx2.h"
+#include "ops/cpu/simd/avx2.h"
 // The bodies are templates over types of this file.
-#include "ops/cpu/attention16/body.h"
-#include "ops/cpu/attention16/pair_products.h"
+#include "ops/cpu/attention/int16/body.h"
+#include "ops/cpu/attention/int16/pair_products.h"
 #include "ops/cpu/gemm/int8.h"
 #include "ops/cpu/isa/isa_kernels.h"
 
@@ -25,7 +25,7 @@ constinit const IsaUnit kAvxVnniUnit{
     .name = "avx_vnni",
     .required = kAvx2 | kAvxVnni,
     .worthwhile = 0,
-    .kernels = {.vector = {},
+    .kernels = {.rows = {},
                 .attention = {},
                 .attention16 = attention16_kernel<VnniSimd, PairProducts<VnniSimd>>("avx_vnni"),
                 .f32 = {},

@@ -15,7 +15,7 @@ IsaKernels choose_kernels(CpuFeatures available) noexcept {
   for (const IsaUnit* const unit : isa_units()) {
     if (!has_all(available, unit->required | unit->worthwhile)) continue;
     const IsaKernels& kernels = unit->kernels;
-    if (kernels.vector.exp2 != nullptr) best.vector = kernels.vector;
+    if (kernels.rows.layer_norm != nullptr) best.rows = kernels.rows;
     if (kernels.attention.run != nullptr) best.attention = kernels.attention;
     if (kernels.f32.multiply != nullptr) best.f32 = kernels.f32;
     if (kernels.bf16.multiply != nullptr) best.bf16 = kernels.bf16;

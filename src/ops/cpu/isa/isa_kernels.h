@@ -2,9 +2,10 @@
 
 #include <span>
 
-#include "ops/cpu/cpu_features.h"
+#include "ops/cpu/attention/task.h"
 #include "ops/cpu/gemm/task.h"
-#include "ops/cpu/vector/vector_kernels.h"
+#include "ops/cpu/isa/cpu_features.h"
+#include "ops/cpu/rowwise/row_kernels.h"
 
 // Every instruction set has one translation unit, isa/<name>.cpp, compiled for it and no other: it
 // includes the bodies that gain by it. Units share no code with the rest: what they include is
@@ -14,7 +15,7 @@ namespace fovea::cpu {
 
 /// The kernels of a unit, or the best ones of a machine. Null where a unit has none of a kind.
 struct IsaKernels {
-  VectorKernels vector;
+  RowKernels rows;
   AttentionKernel attention;
   AttentionKernel attention16;
   GemmKernel f32;

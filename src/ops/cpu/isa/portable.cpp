@@ -1,13 +1,14 @@
 // For every processor: the bits of the other units, with whatever instructions there are.
-#include "ops/cpu/simd/simd_portable.h"
+#include "ops/cpu/simd/portable.h"
 // The bodies are templates over types of this file.
-#include "ops/cpu/attention16/body.h"
-#include "ops/cpu/attention16/pair_products.h"
+#include "ops/cpu/attention/body.h"
+#include "ops/cpu/attention/int16/body.h"
+#include "ops/cpu/attention/int16/pair_products.h"
 #include "ops/cpu/gemm/bf16.h"
 #include "ops/cpu/gemm/f32.h"
 #include "ops/cpu/gemm/int8.h"
 #include "ops/cpu/isa/isa_kernels.h"
-#include "ops/cpu/vector/body.h"
+#include "ops/cpu/rowwise/row_bodies.h"
 
 namespace fovea::cpu {
 
@@ -15,7 +16,7 @@ constinit const IsaUnit kPortableUnit{
     .name = "portable",
     .required = 0,
     .worthwhile = 0,
-    .kernels = {.vector = make_vector_kernels<Simd>(),
+    .kernels = {.rows = row_kernels<Simd>(),
                 .attention = attention_kernel<Simd>("portable"),
                 .attention16 = attention16_kernel<FusedSimd, PairProducts<FusedSimd>>("portable"),
                 // 8 accumulators of 16 registers; blocks as for AVX2.

@@ -1,0 +1,154 @@
+#pragma once
+
+// Row-wise ops, written once for all instruction sets. Include after simd/<isa>.h; every function
+// is a template over its local type.
+
+#include <cstdint>
+
+#include "ops/cpu/rowwise/row_kernels.h"
+#include "ops/cpu/simd/activation.h"
+
+namespace fovea::cpu {
+
+/// Calls body(column, count) for vectors that cover [0, cols); only the last may be incomplete.
+template <class V, class F>
+void for_vectors(std::int64_t cols, const F& body) {
+  std::int64_t c = 0;
+  for (; c + V::kWidth <= cols; c += V::kWidth) body(c, std::int64_t{V::kWidth});
+  if (c < cols) body(c, cols - c);
+}
+
+template <class V>
+typename V::Reg load_up_to(const float* from, std::int64_t count) {
+  return count == V::kWidth ? V::load(from) : V::load_some(from, count);
+}
+
+template <class V>
+void store_up_to(float* to, typename V::Reg a, std::int64_t count) {
+  if (count == V::kWidth) {
+    V::store(to, a);
+  } else {
+    V::store_some(to, a, count);
+  }
+}
+
+/// Two passes over the row, mean then variance of the centred row: no cancellation.
+template <class V>
+void layer_norm_rows(const NormTask& task) {
+  using Reg = typename V::Reg;
+  const auto cols = static_cast<float>(task.cols);
+  for (std::int64_t r = 0; r < task.rows; ++r) {
+    const float* const x = task.x + r * task.cols;
+    const float* const residual =
+        task.residual == nullptr ? nullptr : task.residual + r * task.cols;
+    float* const out = task.out + r * task.cols;
+    Reg sum = V::broadcast(0.0f);
+    for_vectors<V>(task.cols, [&](std::int64_t c, std::int64_t count) {
+      sum = V::add(sum, load_up_to<V>(x + c, count));
+    });
+    const Reg mean = V::broadcast(V::sum(sum) / cols);
+
+    Reg squares = V::broadcast(0.0f);
+    std::int64_t c = 0;
+    for (; c + V::kWidth <= task.cols; c += V::kWidth) {
+      const Reg d = V::sub(V::load(x + c), mean);
+      squares = V::fma(d, d, squares);
+    }
+    float variance = V::sum(squares);
+    for (; c < task.cols; ++c) {  // lanes beyond the row must not count
+      const float d = x[c] - V::sum(sum) / cols;
+      variance = V::fma(d, d, variance);
+    }
+    const Reg scale = V::broadcast(1.0f / __builtin_sqrtf(variance / cols + task.epsilon));
+
+    for_vectors<V>(task.cols, [&](std::int64_t at, std::int64_t count) {
+      Reg y = V::mul(V::sub(load_up_to<V>(x + at, count), mean), scale);
+      y = V::fma(y, load_up_to<V>(task.weight + at, count), load_up_to<V>(task.bias + at, count));
+      if (residual != nullptr) y = V::add(y, load_up_to<V>(residual + at, count));
+      store_up_to<V>(out + at, y, count);
+    });
+  }
+}
+
+template <class V>
+void rms_norm_rows(const NormTask& task) {
+  using Reg = typename V::Reg;
+  const auto cols = static_cast<float>(task.cols);
+  for (std::int64_t r = 0; r < task.rows; ++r) {
+    const float* const x = task.x + r * task.cols;
+    float* const out = task.out + r * task.cols;
+    Reg squares = V::broadcast(0.0f);
+    for_vectors<V>(task.cols, [&](std::int64_t c, std::int64_t count) {
+      const Reg a = load_up_to<V>(x + c, count);
+      squares = V::fma(a, a, squares);
+    });
+    const float mean = V::sum(squares) / cols;
+    const Reg scale = V::broadcast(1.0f / __builtin_sqrtf(mean + task.epsilon));
+    for_vectors<V>(task.cols, [&](std::int64_t c, std::int64_t count) {
+      const Reg y = V::mul(load_up_to<V>(x + c, count), scale);
+      store_up_to<V>(out + c, V::mul(y, load_up_to<V>(task.weight + c, count)), count);
+    });
+  }
+}
+
+/// y[j] = x[j] cos[j] - x[j + h] sin[j],  y[j + h] = x[j + h] cos[j] + x[j] sin[j]
+template <class V>
+void rotate_heads(float* x, const float* cos, const float* sin, std::int64_t num_heads,
+                  std::int64_t head_dim) {
+  using Reg = typename V::Reg;
+  const std::int64_t half = head_dim / 2;
+  for (std::int64_t head = 0; head < num_heads; ++head, x += head_dim) {
+    for_vectors<V>(half, [&](std::int64_t j, std::int64_t count) {
+      const Reg a = load_up_to<V>(x + j, count);
+      const Reg b = load_up_to<V>(x + half + j, count);
+      const Reg c = load_up_to<V>(cos + j, count);
+      const Reg s = load_up_to<V>(sin + j, count);
+      store_up_to<V>(x + j, V::fnma(b, s, V::mul(a, c)), count);
+      store_up_to<V>(x + half + j, V::fma(b, c, V::mul(a, s)), count);
+    });
+  }
+}
+
+template <class V>
+void add_weighted4_row(const float* const rows[4], const float weights[4], float* x,
+                       std::int64_t cols) {
+  using Reg = typename V::Reg;
+  for_vectors<V>(cols, [&](std::int64_t c, std::int64_t count) {
+    Reg sum = V::mul(V::broadcast(weights[0]), load_up_to<V>(rows[0] + c, count));
+    for (int i = 1; i < 4; ++i)
+      sum = V::fma(V::broadcast(weights[i]), load_up_to<V>(rows[i] + c, count), sum);
+    store_up_to<V>(x + c, V::add(load_up_to<V>(x + c, count), sum), count);
+  });
+}
+
+template <class V>
+void activate_row(ops::Activation activation, float* x, std::int64_t cols) {
+  with_constant(activation, [&]<ops::Activation kActivation>() {
+    for_vectors<V>(cols, [&](std::int64_t c, std::int64_t count) {
+      store_up_to<V>(x + c, activate<V, kActivation>(load_up_to<V>(x + c, count)), count);
+    });
+  });
+}
+
+template <class V>
+void gate_row(ops::Activation activation, const float* gate, const float* up, float* out,
+              std::int64_t cols) {
+  with_constant(activation, [&]<ops::Activation kActivation>() {
+    for_vectors<V>(cols, [&](std::int64_t c, std::int64_t count) {
+      const typename V::Reg open = activate<V, kActivation>(load_up_to<V>(gate + c, count));
+      store_up_to<V>(out + c, V::mul(open, load_up_to<V>(up + c, count)), count);
+    });
+  });
+}
+
+template <class V>
+constexpr RowKernels row_kernels() {
+  return {.layer_norm = &layer_norm_rows<V>,
+          .rms_norm = &rms_norm_rows<V>,
+          .rotate = &rotate_heads<V>,
+          .add_weighted4 = &add_weighted4_row<V>,
+          .activate = &activate_row<V>,
+          .gate = &gate_row<V>};
+}
+
+}  // namespace fovea::cpu
