@@ -16,7 +16,7 @@
 
 #include "core/check.h"
 #include "core/file.h"
-#include "fovea/tower/ops/mlp.h"
+#include "fovea/tower/ops/linear.h"
 #include "fovea/tower/ops/norm.h"
 #include "fovea/tower/ops/projected_attention.h"
 #include "ops/cuda_bench.h"

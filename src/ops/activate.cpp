@@ -1,4 +1,4 @@
-// Checks of activations on their own.
+// Checks of activations that follow no GEMM, and of the gated one.
 #include "fovea/tower/ops/activate.h"
 
 #include "ops/arg_check.h"
@@ -10,6 +10,15 @@ void activate(ExecContext& ctx, const ActivateArgs& args) {
   check_activation("activate", "x", args.x, 2);
   if (args.x.shape[0] == 0) return;
   ctx.kernels.activate(ctx.submission(), args);
+}
+
+void gated(ExecContext& ctx, const GatedArgs& args) {
+  constexpr const char* kOp = "gated";
+  check_activation(kOp, "out", args.out, 2);
+  check_tensor(kOp, "x", args.x, args.out.dtype, {args.out.shape[0], 2 * args.out.shape[1]});
+  check_disjoint(kOp, "out", args.out, "x", args.x);
+  if (args.out.shape[0] == 0) return;
+  ctx.kernels.gated(ctx.submission(), args);
 }
 
 }  // namespace fovea::ops

@@ -1,4 +1,4 @@
-// Checks and dispatch of the linear layer.
+// Checks and dispatch of the linear layer, and of two in a row.
 #include "fovea/tower/ops/linear.h"
 
 #include "core/check.h"
@@ -69,6 +69,14 @@ void linear(ExecContext& ctx, const LinearArgs& args) {
   check_linear(args);
   if (args.x.shape[0] == 0) return;
   ctx.kernels.linear(ctx.submission(), args);
+}
+
+void mlp(ExecContext& ctx, const MlpArgs& args) {
+  check_linear(first_layer(args));
+  check_linear(second_layer(args));
+  check_disjoint("mlp", "x", args.x, "out", args.out);
+  if (args.x.shape[0] == 0) return;
+  ctx.kernels.mlp(ctx.submission(), args);
 }
 
 }  // namespace fovea::ops

@@ -1,6 +1,6 @@
 #pragma once
 
-#include "fovea/tower/ops/mlp.h"
+#include "fovea/tower/ops/linear.h"
 #include "fovea/tower/ops/projected_attention.h"
 
 namespace fovea::ops {

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "core/check.h"
-#include "fovea/tower/ops/mlp.h"
+#include "fovea/tower/ops/linear.h"
 #include "fovea/tower/ops/norm.h"
 #include "fovea/tower/ops/projected_attention.h"
 #include "support/expect_error.h"

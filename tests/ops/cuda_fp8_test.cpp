@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "core/check.h"
-#include "fovea/tower/ops/mlp.h"
+#include "fovea/tower/ops/linear.h"
 #include "fovea/tower/ops/norm.h"
 #include "ops/cuda_gemm_fixture.h"
 #include "ops/projected_attention_steps.h"

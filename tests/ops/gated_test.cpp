@@ -1,5 +1,5 @@
 // The gated activation on every backend.
-#include "fovea/tower/ops/gated.h"
+#include "fovea/tower/ops/activate.h"
 
 #include <gtest/gtest.h>
 

@@ -265,7 +265,7 @@ TEST(IncludeArrowsTable, AllowsWhatTheHouseAllows) {
 
 TEST(IncludeArrowsTable, RefusesWhatTheHouseRefuses) {
   const Arrow arrows[] = {{"src/core/json.cpp", "device/device.h"},
-                          {"src/device/device.cpp", "ops/kernels.h"},
+                          {"src/device/memory.cpp", "ops/kernels.h"},
                           {"src/media/resize/resize.cpp", "checkpoint/hf_config.h"},
                           {"src/checkpoint/hf_config.cpp", "media/image.h"},
                           {"src/ops/norm.cpp", "models/encoder_graph_model.h"},
@@ -276,7 +276,7 @@ TEST(IncludeArrowsTable, RefusesWhatTheHouseRefuses) {
                           {"src/rows/row_cache.h", "engine/engine_impl.h"},
                           {"src/rows/row_cache.h", "cache/merge_copies.h"},
                           {"src/engine/backend.cpp", "device/cuda/handles.h"},
-                          {"src/device/device.cpp", "device/cpu/cpu_device.h"},
+                          {"src/device/memory.cpp", "device/cpu/cpu_device.h"},
                           {"src/ops/norm.cpp", "ops/cpu/cpu_kernels.h"},
                           {"src/ops/cpu/rowwise/norm.cpp", "ops/cpu/isa/isa_kernels.h"},
                           {"src/ops/cpu/attention/attention.cpp", "ops/cpu/gemm/task_shape.h"},
@@ -305,7 +305,7 @@ TEST(IncludeArrowsTable, RefusesWhatTheHouseRefuses) {
                           {"include/fovea/engine.h", "fovea/tower/core/shape.h"},
                           {"include/fovea/tower/ops/norm.h", "core/check.h"},
                           {"include/fovea/tower/ops/norm.h", "fovea/tower/models/inputs.h"},
-                          {"src/device/device.cpp", "fovea/tower/ops/norm.h"},
+                          {"src/device/memory.cpp", "fovea/tower/ops/norm.h"},
                           {"apps/cli/main.cpp", "fovea/tower/core/shape.h"},
                           {"apps/cli/main.cpp", "fovea/tower.h"},
                           {"src/graph/packing.cpp", "fovea/tower.h"},

@@ -4,9 +4,9 @@
 #include <cmath>
 #include <utility>
 
-#include "fovea/tower/ops/gated.h"
+#include "fovea/tower/ops/activate.h"
 #include "fovea/tower/ops/grid.h"
-#include "fovea/tower/ops/mlp.h"
+#include "fovea/tower/ops/linear.h"
 #include "fovea/tower/ops/norm.h"
 #include "fovea/tower/ops/patch.h"
 

@@ -2,7 +2,6 @@
 #include "models/glm4v/model.h"
 
 #include "fovea/tower/ops/activate.h"
-#include "fovea/tower/ops/gated.h"
 #include "fovea/tower/ops/patch.h"
 #include "models/common/grid/inputs.h"
 

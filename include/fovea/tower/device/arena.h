@@ -19,6 +19,7 @@ class FOVEA_API Arena {
   /// Alignment of every view, enough for any vector unit and for tensor maps.
   static constexpr std::size_t kAlignment = 256;
 
+  /// @param memory of `bytes` bytes, aligned to kAlignment; outlives this object and its views.
   Arena(std::byte* memory, std::size_t bytes) noexcept : memory_(memory), capacity_(bytes) {}
   [[nodiscard]] static Arena measuring() noexcept;
 

@@ -64,7 +64,9 @@ class FOVEA_API RecordedGraph {
 };
 
 /// An ordered queue of work on one device. Not thread-safe: one thread submits at a time.
-/// On the CPU work runs inside the submitting call; on a GPU every call is asynchronous.
+/// On the CPU work runs inside the submitting call; on a GPU every call but synchronize() is
+/// asynchronous, and any call may throw Error(kDevice), also because of work that was submitted
+/// before.
 class FOVEA_API Stream {
  public:
   virtual ~Stream() = default;
@@ -72,6 +74,7 @@ class FOVEA_API Stream {
   /// Copies bytes between any two memories the device can reach (device, pinned host, host). Source
   /// and destination must stay valid until the work has run, and must not overlap.
   virtual void copy(std::byte* dst, const std::byte* src, std::size_t bytes) = 0;
+  /// Sets bytes to zero, in memory that the device can reach and that stays valid until then.
   virtual void fill_zero(std::byte* dst, std::size_t bytes) = 0;
   /// As copy, for rows: between memories of this device, of others and of the host. The bits are
   /// those of the function of the same name on the host, NaN aside; memory that differs in dtype is
@@ -79,18 +82,23 @@ class FOVEA_API Stream {
   virtual void copy_rows(const RowCopy& copy) = 0;
 
   /// Calls `record` once; the work it submits to this stream is recorded, not executed.
-  /// @throws whatever `record` throws; the stream is usable afterwards.
+  /// @throws whatever `record` throws, and the stream is usable afterwards; Error(kInternal) inside
+  /// another capture of this stream.
   [[nodiscard]] virtual std::unique_ptr<RecordedGraph> capture(
       const std::function<void()>& record) = 0;
-  /// Runs recorded work after everything submitted before. Allocates nothing.
+  /// Runs recorded work after everything submitted before. Allocates nothing. `graph` is one of
+  /// this stream and lives until the work has run.
+  /// @throws Error(kInternal), on a GPU Error(kDevice), inside a capture.
   virtual void replay(const RecordedGraph& graph) = 0;
 
-  /// Makes work submitted here from now on wait for everything submitted to `other` so far.
+  /// Makes work submitted here from now on wait for everything submitted to `other` so far, a
+  /// stream of the same backend. May be captured.
   virtual void wait_for(Stream& other) = 0;
   /// Whether everything submitted so far has run, or failed. Does not wait.
   [[nodiscard]] virtual bool is_idle() const = 0;
   /// Returns when everything submitted so far has run.
-  /// @throws Error(kDevice) if some of it failed.
+  /// @throws Error(kDevice) if some of it failed; Error(kInternal), on a GPU Error(kDevice), inside
+  /// a capture.
   virtual void synchronize() = 0;
 };
 
@@ -117,6 +125,7 @@ class FOVEA_API Device {
   [[nodiscard]] virtual Buffer allocate(std::size_t bytes) = 0;
   /// Zero-filled host memory that copies to this device fast (pinned on a GPU), 256-byte
   /// aligned.
+  /// @throws Error(kOutOfMemory) with the number of bytes asked for.
   [[nodiscard]] virtual Buffer allocate_host(std::size_t bytes) = 0;
 
   /// A stream for ops, recordings and copies. On a GPU it takes 64 MiB of device memory for scratch
@@ -133,10 +142,12 @@ class FOVEA_API Device {
   /// A queue of somebody else, for Stream::wait_for in both directions. The result owns nothing and
   /// ends before it.
   /// @param gpu its device, also another one than this. @param handle a cudaStream_t.
-  /// @throws Error(kInvalidArgument) if there is no such GPU, or this device is none.
+  /// @throws Error(kInvalidArgument) if there is no such GPU, or this device is none;
+  /// Error(kDevice).
   [[nodiscard]] virtual std::unique_ptr<Stream> adopt_stream(int gpu, void* handle) = 0;
   /// Whether memory lies on the GPU of this number, or in host memory if it is negative. What the
   /// driver moves between them lies everywhere.
+  /// @throws Error(kDevice) if the driver does not know.
   [[nodiscard]] virtual bool is_memory_of(const void* data, int gpu) const = 0;
   /// How often a thread has waited for work of this device, in Stream::synchronize or for memory.
   [[nodiscard]] virtual std::int64_t host_waits() const noexcept = 0;
@@ -150,12 +161,15 @@ struct Tensor {
   [[nodiscard]] TensorView view() const noexcept { return {buffer.data(), dtype, shape}; }
 };
 
-/// Allocates a zero-filled tensor on `device`. @throws Error(kOutOfMemory).
+/// Allocates a zero-filled tensor on `device`, which must outlive it.
+/// @throws Error(kOutOfMemory) with the number of bytes asked for.
 [[nodiscard]] FOVEA_API Tensor make_tensor(Device& device, DType dtype, const Shape& shape);
 
-/// Allocates a tensor on `device` and fills it from host memory; returns after the copy, which goes
-/// through `stream`, is done.
-/// @throws Error(kOutOfMemory), Error(kDevice), also for work submitted to `stream` before.
+/// Allocates a tensor on `device` and fills it from host memory; returns when everything submitted
+/// to `stream` before and the copy have run. Not to be captured.
+/// @param stream of `device`. @param host of any dtype and shape.
+/// @throws Error(kOutOfMemory) with the number of bytes asked for; Error(kDevice) if work on
+/// `stream` failed.
 [[nodiscard]] FOVEA_API Tensor upload(Device& device, Stream& stream, ConstTensorView host);
 
 }  // namespace fovea

@@ -19,4 +19,18 @@ struct ActivateArgs {
 /// Source: the formulas of Activation (ops/linear.h).
 FOVEA_API void activate(ExecContext& ctx, const ActivateArgs& args);
 
+struct GatedArgs {
+  ConstTensorView x;  ///< [rows, 2 * cols], activation dtype: the gate, then what it gates
+  Activation activation = Activation::kSilu;
+  LiveRows rows = {};
+  TensorView out;  ///< [rows, cols], activation dtype; must not overlap x
+};
+
+/// out[r, c] = activation(x[r, c]) * x[r, cols + c]
+/// In f32, one rounding, to the activation dtype. With the two halves from one GEMM this is the
+/// wide layer of a gated MLP. Asynchronous on ctx.stream; safe to capture.
+/// @throws Error(kInvalidArgument) if a shape or dtype does not match the list above.
+/// Source: Shazeer, "GLU Variants Improve Transformer", arXiv:2002.05202.
+FOVEA_API void gated(ExecContext& ctx, const GatedArgs& args);
+
 }  // namespace fovea::ops

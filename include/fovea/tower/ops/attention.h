@@ -38,7 +38,7 @@ struct AttentionArgs {
 /// Products are of the activation dtype, but a CPU multiplies integers of 16 bits behind weights of
 /// kI8 and where its layers multiply bf16: queries and keys are multiples of the largest magnitude
 /// of their row, values of that of their component among 128 keys, and softmax is f32
-/// (src/ops/cpu/attention16/body.h).
+/// (src/ops/cpu/attention/int16/body.h).
 /// Asynchronous on ctx.stream; safe to capture.
 /// @throws Error(kInvalidArgument) if a shape or dtype does not match the list above, or if qkv or
 /// out does not begin at a multiple of 16 bytes on a GPU; Error(kUnsupported) for heads of more

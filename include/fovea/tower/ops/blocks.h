@@ -42,7 +42,8 @@ struct PreparedBlocks {
 /// Prepares blocks at load; returns when that is complete.
 /// @return nothing if the backend computes blocks of these sizes op by op: the CPU always, a GPU
 /// all but those that src/ops/cuda/tower/sizes.h lists, and quantized ones.
-/// @throws Error(kInvalidArgument) if layers do not follow one another, Error(kOutOfMemory).
+/// @throws Error(kInvalidArgument) if layers do not follow one another; Error(kOutOfMemory) and
+/// Error(kDevice) of a GPU.
 [[nodiscard]] FOVEA_API PreparedBlocks prepare_blocks(Device& device,
                                                       std::span<const BlockLayers> blocks);
 

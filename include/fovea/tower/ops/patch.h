@@ -59,8 +59,9 @@ FOVEA_API void add_positions_bilinear(ExecContext& ctx, const AddPositionsArgs& 
 ///   with the `side` entries that the table has on that axis
 ///   places floor(s) - 1 .. floor(s) + 2, weights w(t + 1), w(t), w(1 - t), w(2 - t), A = -0.75:
 ///   w(d) = (A + 2) d^3 - (A + 3) d^2 + 1 for d <= 1,  A d^3 - 5 A d^2 + 8 A d - 4 A above
-/// A grid as large as the table gets the table itself. Rounding and errors are those of
-/// add_positions_bilinear.
+/// A grid as large as the table gets the table itself. Weights and the sum are f32; the sum is
+/// rounded to the activation dtype, then added. Asynchronous; safe to capture.
+/// @throws Error(kInvalidArgument) if a shape or dtype does not match the list above.
 /// Source: torch.nn.functional.interpolate with mode "bicubic" (PyTorch 2.11); Keys, "Cubic
 /// Convolution Interpolation for Digital Image Processing", IEEE TASSP 1981.
 FOVEA_API void add_positions_bicubic(ExecContext& ctx, const AddPositionsArgs& args);

@@ -33,8 +33,9 @@ struct ProjectedAttentionArgs {
 /// in f32, rounded once to the activation dtype; k alike. Models whose reference pairs neighbours
 /// (2 j with 2 j + 1) permute the rows of q and k in the projection, which changes no q . k.
 /// Asynchronous on ctx.stream; safe to capture.
-/// @throws Error as linear and attention, and Error(kInvalidArgument) if cos or sin does not match
-/// the list above or does not begin at a multiple of 16 bytes on a GPU.
+/// @throws Error(kInvalidArgument) if a shape or dtype does not match the list above, or if qkv,
+/// out, cos or sin does not begin at a multiple of 16 bytes on a GPU; Error(kUnsupported) for heads
+/// of more than 128 dims on a GPU.
 /// Source: docs/reference/qwen_glm.md, "Rotary positions"; Su et al., "RoFormer", arXiv:2104.09864.
 FOVEA_API void projected_attention(ExecContext& ctx, const ProjectedAttentionArgs& args);
 

@@ -3,7 +3,6 @@
 #include "fovea/tower/device/device.h"
 #include "fovea/tower/ops/context.h"
 #include "fovea/tower/ops/linear.h"
-#include "fovea/tower/ops/mlp.h"
 #include "ops/cuda/gemm/gemm.h"
 
 namespace fovea::cuda {

@@ -2,7 +2,6 @@
 
 #include "device/cuda/cuda_stream.h"
 #include "fovea/tower/ops/activate.h"
-#include "fovea/tower/ops/gated.h"
 #include "fovea/tower/ops/grid.h"
 #include "fovea/tower/ops/norm.h"
 #include "fovea/tower/ops/patch.h"

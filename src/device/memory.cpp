@@ -1,10 +1,10 @@
-// The bump allocator under a forward pass.
-#include "fovea/tower/device/arena.h"
-
-#include "core/check.h"
-
+// The bump allocator under a forward pass, and tensors with memory of their own.
 #include <algorithm>
 #include <limits>
+
+#include "core/check.h"
+#include "fovea/tower/device/arena.h"
+#include "fovea/tower/device/device.h"
 
 namespace fovea {
 
@@ -22,6 +22,18 @@ TensorView Arena::tensor(DType dtype, const Shape& shape) {
   used_ += rounded;
   high_water_ = std::max(high_water_, used_);
   return view;
+}
+
+Tensor make_tensor(Device& device, DType dtype, const Shape& shape) {
+  return {device.allocate(static_cast<std::size_t>(shape.elements()) * size_of(dtype)), dtype,
+          shape};
+}
+
+Tensor upload(Device& device, Stream& stream, ConstTensorView host) {
+  Tensor tensor = make_tensor(device, host.dtype, host.shape);
+  stream.copy(tensor.buffer.data(), host.data, host.bytes());
+  stream.synchronize();
+  return tensor;
 }
 
 }  // namespace fovea
