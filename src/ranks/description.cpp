@@ -7,7 +7,7 @@
 #include "core/check.h"
 #include "core/row_dtype.h"
 #include "fovea/text.h"
-#include "ranks/message.h"
+#include "ranks/transport/message.h"
 
 namespace fovea::ranks {
 

@@ -1,5 +1,5 @@
 // Where ranks meet: what the texts mean, and files that others left.
-#include "ranks/address.h"
+#include "ranks/transport/address.h"
 
 #include <gtest/gtest.h>
 

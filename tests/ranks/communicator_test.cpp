@@ -9,8 +9,8 @@
 #include <stop_token>
 #include <thread>
 
-#include "ranks/shared_memory.h"
 #include "ranks/thread_group.h"
+#include "ranks/transport/shared_memory.h"
 #include "support/expect_error.h"
 
 namespace fovea {

@@ -7,10 +7,10 @@
 #include <thread>
 
 #include "fovea/communicator.h"
-#include "ranks/address.h"
-#include "ranks/introduction.h"
-#include "ranks/message.h"
+#include "ranks/group/rendezvous.h"
 #include "ranks/thread_group.h"
+#include "ranks/transport/address.h"
+#include "ranks/transport/message.h"
 #include "support/expect_error.h"
 #include "support/temporary_directory.h"
 

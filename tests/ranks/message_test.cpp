@@ -1,4 +1,4 @@
-#include "ranks/message.h"
+#include "ranks/transport/message.h"
 
 #include <gtest/gtest.h>
 

@@ -11,7 +11,7 @@
 #include <thread>
 
 #include "core/check.h"
-#include "ranks/socket.h"
+#include "ranks/transport/socket.h"
 
 namespace fovea::test {
 

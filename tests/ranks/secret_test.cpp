@@ -1,4 +1,4 @@
-#include "ranks/secret.h"
+#include "ranks/transport/secret.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "ranks/shared_memory.h"
+#include "ranks/transport/shared_memory.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 // A rank between its caller and the hub.
-#include "ranks/member.h"
+#include "ranks/group/member.h"
 
 #include <sys/socket.h>
 

@@ -1,5 +1,5 @@
 // How rank 0 tells ranks from others.
-#include "ranks/meeting.h"
+#include "ranks/group/rendezvous.h"
 
 #include <poll.h>
 
@@ -17,6 +17,22 @@ constexpr std::chrono::seconds kTimeToTell{5};  // for a rank to hear what went 
 constexpr std::size_t kMostGuests = 256;        // beyond the ranks that are missing
 
 pollfd reading(int socket) { return {.fd = socket, .events = POLLIN, .revents = 0}; }
+
+/// What rank 0 says next. @param kind what it has to be.
+Letter hear(int socket, MessageKind kind, const RankOptions& options, Clock::time_point deadline) {
+  Letter letter;
+  Transfer transfer = receive_message(socket, letter.message, deadline);
+  if (transfer == Transfer::kDone && letter.message.kind == MessageKind::kFail) {
+    const std::optional<Error> failure = receive_failure(socket, letter.message, deadline);
+    if (failure) throw Error(*failure);
+  }
+  if (transfer == Transfer::kDone) transfer = receive_all(socket, letter.bytes, deadline);
+  FOVEA_CHECK(transfer != Transfer::kLate, kDeadline, "rank 0 did not say within ",
+              options.time_limit.count(), " ms that the group is complete");
+  FOVEA_CHECK(transfer == Transfer::kDone && letter.message.kind == kind, kUnavailable,
+              "rank 0 has ended or left the group");
+  return letter;
+}
 
 }  // namespace
 
@@ -127,6 +143,22 @@ void Meeting::admit(Guest& guest) {
                  cat("two processes came to ", options_.rendezvous, " as rank ", hello.rank)));
   }
   sockets_[static_cast<std::size_t>(hello.rank)] = std::move(guest.socket);
+}
+
+void introduce(int socket, const RankOptions& options, const std::string& secret,
+               Clock::time_point deadline) {
+  Claim claim{.rank = options.rank, .size = options.size, .of_hub = {}, .of_rank = make_nonce()};
+  const Letter hello{.message = {.rank = options.rank, .size = options.size},
+                     .bytes = claim.of_rank};
+  // What goes wrong is heard.
+  (void)send_all(socket, bytes_of(hello), deadline);
+  claim.of_hub = hear(socket, MessageKind::kChallenge, options, deadline).bytes;
+  const Letter proof{.message = {.kind = MessageKind::kProof}, .bytes = prove(secret, claim)};
+  (void)send_all(socket, bytes_of(proof), deadline);
+  claim.side = Side::kHub;
+  const Letter answer = hear(socket, MessageKind::kProof, options, deadline);
+  FOVEA_CHECK(is_same(answer.bytes, prove(secret, claim)), kInvalidArgument, "whoever listens at ",
+              options.rendezvous, " does not know the secret of this rank");
 }
 
 }  // namespace fovea::ranks

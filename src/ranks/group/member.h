@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "fovea/communicator.h"
-#include "ranks/hub.h"
-#include "ranks/message.h"
-#include "ranks/shared_memory.h"
+#include "ranks/group/hub.h"
+#include "ranks/transport/message.h"
+#include "ranks/transport/shared_memory.h"
 
 namespace fovea::ranks {
 

@@ -4,10 +4,9 @@
 
 #include "core/boundary.h"
 #include "core/check.h"
-#include "ranks/address.h"
-#include "ranks/introduction.h"
-#include "ranks/meeting.h"
-#include "ranks/member.h"
+#include "ranks/group/member.h"
+#include "ranks/group/rendezvous.h"
+#include "ranks/transport/address.h"
 
 namespace fovea {
 

@@ -1,5 +1,5 @@
 // The secret of a group, which is proved and never sent.
-#include "ranks/secret.h"
+#include "ranks/transport/secret.h"
 
 #include <openssl/crypto.h>
 #include <openssl/evp.h>

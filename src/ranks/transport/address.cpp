@@ -1,5 +1,5 @@
 // Local and TCP sockets by the texts that name them.
-#include "ranks/address.h"
+#include "ranks/transport/address.h"
 
 #include <netdb.h>
 #include <netinet/in.h>

@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "fovea/error.h"
-#include "ranks/message.h"
-#include "ranks/socket.h"
+#include "ranks/transport/message.h"
+#include "ranks/transport/socket.h"
 
 namespace fovea::ranks {
 

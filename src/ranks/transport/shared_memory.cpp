@@ -1,5 +1,5 @@
 // Memory that processes share by its descriptor alone.
-#include "ranks/shared_memory.h"
+#include "ranks/transport/shared_memory.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>

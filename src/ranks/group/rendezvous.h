@@ -5,11 +5,22 @@
 #include <vector>
 
 #include "fovea/communicator.h"
-#include "ranks/address.h"
-#include "ranks/introduction.h"
-#include "ranks/socket.h"
+#include "ranks/transport/address.h"
+#include "ranks/transport/message.h"
+#include "ranks/transport/secret.h"
+#include "ranks/transport/socket.h"
 
 namespace fovea::ranks {
+
+/// A message of an introduction with its nonce or proof.
+struct Letter {
+  Message message;
+  std::array<std::byte, 32> bytes{};
+};
+
+[[nodiscard]] inline std::span<const std::byte> bytes_of(const Letter& letter) noexcept {
+  return std::as_bytes(std::span(&letter, 1));
+}
 
 /// Rank 0 while a group meets: takes connections, and learns which of them are ranks. Whoever has
 /// connected and is silent keeps nobody waiting, neither others nor the time limit; of very many
@@ -52,5 +63,11 @@ class Meeting {
   std::vector<FileDescriptor> sockets_;
   std::vector<Guest> guests_;  // by the time of their arrival
 };
+
+/// Tells rank 0 who this is: proves the secret, and has it proved.
+/// @throws Error(kInvalidArgument) if the secret is another there, what rank 0 says,
+/// Error(kDeadline), Error(kUnavailable) if rank 0 has ended.
+void introduce(int socket, const RankOptions& options, const std::string& secret,
+               Clock::time_point deadline);
 
 }  // namespace fovea::ranks

@@ -7,8 +7,8 @@
 #include "core/boundary.h"
 #include "core/check.h"
 #include "fovea/communicator.h"
-#include "ranks/nccl_library.h"
-#include "ranks/socket.h"
+#include "ranks/group/nccl_library.h"
+#include "ranks/transport/socket.h"
 
 namespace fovea {
 

@@ -6,7 +6,7 @@
 #include "core/boundary.h"
 #include "core/check.h"
 #include "fovea/text.h"
-#include "ranks/message.h"
+#include "ranks/transport/message.h"
 
 namespace fovea {
 

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "fovea/error.h"
-#include "ranks/socket.h"
+#include "ranks/transport/socket.h"
 
 // What ranks and the hub say to each other. All of them are one build of the library on machines
 // of one byte order: kMagic differs otherwise.

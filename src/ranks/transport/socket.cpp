@@ -1,5 +1,5 @@
 // Sends and receives whole messages under a deadline.
-#include "ranks/socket.h"
+#include "ranks/transport/socket.h"
 
 #include <poll.h>
 #include <sys/socket.h>

@@ -2,7 +2,7 @@
 
 #include <string>
 
-#include "ranks/socket.h"
+#include "ranks/transport/socket.h"
 
 namespace fovea::ranks {
 

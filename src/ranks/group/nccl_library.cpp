@@ -1,5 +1,5 @@
 // NCCL loaded at run time.
-#include "ranks/nccl_library.h"
+#include "ranks/group/nccl_library.h"
 
 #include <dlfcn.h>
 

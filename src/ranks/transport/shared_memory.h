@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <span>
 
-#include "ranks/socket.h"
+#include "ranks/transport/socket.h"
 
 namespace fovea::ranks {
 

@@ -1,5 +1,5 @@
 // The thread that hears all ranks.
-#include "ranks/hub.h"
+#include "ranks/group/hub.h"
 
 #include <poll.h>
 #include <sys/socket.h>
@@ -10,7 +10,7 @@
 
 #include "core/blocked_signals.h"
 #include "core/check.h"
-#include "ranks/shared_memory.h"
+#include "ranks/transport/shared_memory.h"
 
 namespace fovea::ranks {
 
