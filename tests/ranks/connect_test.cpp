@@ -139,7 +139,7 @@ TEST_F(Connect, TellsAllThatARankEndedMeanwhile) {
   std::jthread ended([&] {
     const FileDescriptor socket =
         ranks::connect(address, ranks::Clock::now() + milliseconds(20'000));
-    ranks::introduce(socket.get(), {2, 3, file_}, "", ranks::Clock::now() + milliseconds(20'000));
+    ranks::shake_hands(socket.get(), {2, 3, file_}, "", ranks::Clock::now() + milliseconds(20'000));
   });
   test::expect_error(ErrorCode::kUnavailable, "rank 2 has ended", [&] {
     (void)connect_ranks({0, 3, file_});
@@ -250,13 +250,14 @@ TEST_F(Connect, JoinsNoGroupThatDoesNotKnowTheSecret) {
     const ranks::Listener listener(ranks::parse_address(rendezvous));
     FileDescriptor rank;
     while (!rank.is_open()) rank = listener.accept();
-    ranks::Letter letter;
+    ranks::HandshakeMessage incoming;
     const auto soon = ranks::Clock::now() + milliseconds(20'000);
     for (const auto kind : {ranks::MessageKind::kChallenge, ranks::MessageKind::kProof}) {
-      const auto bytes = std::as_writable_bytes(std::span(&letter, 1));
+      const auto bytes = std::as_writable_bytes(std::span(&incoming, 1));
       EXPECT_EQ(ranks::receive_all(rank.get(), bytes, soon), ranks::Transfer::kDone);
-      letter.message.kind = kind;
-      EXPECT_EQ(ranks::send_all(rank.get(), ranks::bytes_of(letter), soon), ranks::Transfer::kDone);
+      incoming.message.kind = kind;
+      EXPECT_EQ(ranks::send_all(rank.get(), ranks::bytes_of(incoming), soon),
+                ranks::Transfer::kDone);
     }
   });
   const auto options = with_secrets(options_of(2, rendezvous), secrets, {kSecret, kSecret});

@@ -15,7 +15,7 @@ namespace fovea {
 namespace ranks {
 namespace {
 
-constexpr std::chrono::microseconds kLook{100};  // at what NCCL does in the background
+constexpr std::chrono::microseconds kPollInterval{100};  // of what NCCL does in the background
 
 /// A group whose end ends what NCCL does: its kernels wait for ranks that are gone.
 class NcclRanks final : public Communicator {
@@ -94,7 +94,7 @@ void NcclRanks::connect(const NcclUniqueId& id) {
 void NcclRanks::finish(const char* call, NcclResult result) {
   const Clock::time_point deadline = Clock::now() + time_limit();
   while (result == NcclResult::kInProgress) {
-    std::this_thread::sleep_for(kLook);
+    std::this_thread::sleep_for(kPollInterval);
     const std::lock_guard lock(mutex_);
     FOVEA_CHECK(comm_ != nullptr, kUnavailable, "the group has ended");
     FOVEA_CHECK(Clock::now() < deadline, kDeadline, "NCCL: ", call, " took more than ",
@@ -130,7 +130,7 @@ void NcclRanks::disconnect() noexcept {
       finish("ncclCommFinalize", library_->finalize(comm_));
       (void)library_->destroy(std::exchange(comm_, nullptr));
     }
-  } catch (const Error&) {  // NOLINT: nobody is left to hear it
+  } catch (const Error&) {  // NOLINT: a destructor has no caller to report to
   }
   drop();
 }

@@ -12,32 +12,32 @@ namespace fovea {
 
 namespace {
 
-/// What a rank brings to agree() first.
-struct Verdict {
+/// Whether a rank has failed, the first thing that agree() gathers.
+struct RankStatus {
   std::int32_t code = -1;   // -1: it has not failed
   std::uint32_t bytes = 0;  // of the message
 };
 
 /// Memory for messages follows what the ranks say of their length, so it is bounded first.
 /// @throws Error(kCorruptData) that names the rank, the same on all ranks.
-void check_verdicts(std::span<const Verdict> verdicts) {
-  for (std::size_t rank = 0; rank < verdicts.size(); ++rank) {
-    FOVEA_CHECK(verdicts[rank].bytes <= kMaxMessageBytes, kCorruptData, "rank ", rank,
+void check_statuses(std::span<const RankStatus> statuses) {
+  for (std::size_t rank = 0; rank < statuses.size(); ++rank) {
+    FOVEA_CHECK(statuses[rank].bytes <= kMaxMessageBytes, kCorruptData, "rank ", rank,
                 ": expected a message of at most ", kMaxMessageBytes, " bytes, got one of ",
-                verdicts[rank].bytes);
+                statuses[rank].bytes);
   }
 }
 
 /// The messages of all ranks have the length of the longest.
-Error gather_message(Communicator& ranks, std::span<const Verdict> verdicts,
+Error gather_message(Communicator& ranks, std::span<const RankStatus> statuses,
                      const std::optional<Error>& failure) {
-  const std::size_t longest = std::ranges::max(verdicts, {}, &Verdict::bytes).bytes;
+  const std::size_t longest = std::ranges::max(statuses, {}, &RankStatus::bytes).bytes;
   std::string mine(failure ? failure->what() : "");
   mine.resize(longest);
-  std::string all(longest * verdicts.size(), '\0');
+  std::string all(longest * statuses.size(), '\0');
   ranks.all_gather(std::as_bytes(std::span(mine)), std::as_writable_bytes(std::span(all)));
-  const auto first = std::ranges::find_if(verdicts, [](auto& one) { return one.code >= 0; });
-  const auto rank = static_cast<std::size_t>(first - verdicts.begin());
+  const auto first = std::ranges::find_if(statuses, [](auto& one) { return one.code >= 0; });
+  const auto rank = static_cast<std::size_t>(first - statuses.begin());
   return {ranks::error_code(first->code),
           cat("rank ", rank, ": ", printable(all.substr(rank * longest, first->bytes)))};
 }
@@ -64,17 +64,17 @@ void Communicator::all_gather(std::span<const std::byte> mine, std::span<std::by
 }
 
 std::optional<Error> agree(Communicator& ranks, const std::optional<Error>& failure) try {
-  Verdict mine;
+  RankStatus mine;
   if (failure) {
     mine.code = static_cast<std::int32_t>(failure->code());
     mine.bytes = static_cast<std::uint32_t>(std::string_view(failure->what()).size());
   }
-  std::vector<Verdict> verdicts(static_cast<std::size_t>(ranks.size()));
-  ranks.all_gather(std::as_bytes(std::span(&mine, 1)), std::as_writable_bytes(std::span(verdicts)));
-  check_verdicts(verdicts);
-  if (std::ranges::all_of(verdicts, [](const Verdict& one) { return one.code < 0; }))
+  std::vector<RankStatus> statuses(static_cast<std::size_t>(ranks.size()));
+  ranks.all_gather(std::as_bytes(std::span(&mine, 1)), std::as_writable_bytes(std::span(statuses)));
+  check_statuses(statuses);
+  if (std::ranges::all_of(statuses, [](const RankStatus& one) { return one.code < 0; }))
     return std::nullopt;
-  return gather_message(ranks, verdicts, failure);
+  return gather_message(ranks, statuses, failure);
 } catch (...) {
   rethrow_as_error();
 }

@@ -25,7 +25,7 @@ void check_group(int size, std::chrono::milliseconds time_limit) {
 
 /// @throws Error(kInvalidArgument) if the group needs a secret and has none.
 std::string checked_secret(const RankOptions& options, const Address& address) {
-  std::string secret = secret_of(options);
+  std::string secret = read_secret(options);
   FOVEA_CHECK(!secret.empty() || is_local(address), kInvalidArgument, "rendezvous ", address.text,
               ": expected a secret (RankOptions::secret_file or FOVEA_RANKS_SECRET), because "
               "processes of other hosts may come there");
@@ -38,7 +38,7 @@ std::unique_ptr<Communicator> connect_first(const RankOptions& options, const Ad
   if (options.size > 1) {
     std::string secret = checked_secret(options, address);
     const Listener listener(address);
-    sockets = Meeting(options, std::move(secret)).meet(listener);
+    sockets = Rendezvous(options, std::move(secret)).accept_all(listener);
   }
   auto [own, of_hub] = socket_pair();
   sockets.front() = std::move(of_hub);
@@ -54,7 +54,7 @@ std::unique_ptr<Communicator> connect_other(const RankOptions& options, const Ad
     FileDescriptor socket = connect(address, deadline);
     FOVEA_CHECK(socket.is_open(), kDeadline, "rank 0 did not come to ", address.text, " within ",
                 options.time_limit.count(), " ms");
-    introduce(socket.get(), options, secret, deadline);
+    shake_hands(socket.get(), options, secret, deadline);
     return std::make_unique<Member>(options.rank, group, std::move(socket), nullptr);
   } catch (const Error&) {
     remove_stale(address);  // of a rank 0 that was killed

@@ -1,4 +1,4 @@
-// The thread that hears all ranks.
+// The thread that receives the messages of all ranks.
 #include "ranks/group/hub.h"
 
 #include <poll.h>
@@ -16,7 +16,7 @@ namespace fovea::ranks {
 
 namespace {
 
-constexpr std::chrono::seconds kLastWords{2};  // for a rank to hear the end
+constexpr std::chrono::seconds kShutdownTimeout{2};  // for a rank to receive why the group ended
 
 }  // namespace
 
@@ -30,22 +30,22 @@ Hub::Hub(std::vector<FileDescriptor> sockets, const GroupOptions& options) : opt
 void Hub::run(FileDescriptor memory) noexcept {
   const BlockedSignals none;
   try {
-    welcome(memory);
+    send_welcome(memory);
     memory.reset();
-    while (!is_over_) {
+    while (!has_ended_) {
       for (const int rank : wait()) {
-        if (!is_over_) serve(rank);
+        if (!has_ended_) serve(rank);
       }
-      if (!is_over_) check_gather();
+      if (!has_ended_) check_gather();
     }
-  } catch (...) {  // no memory for a message: the ranks hear that this one is gone
+  } catch (...) {  // no memory for a message: the ranks see that the connection is closed
   }
-  hang_up();
+  close_connections();
 }
 
-void Hub::welcome(const FileDescriptor& memory) {
+void Hub::send_welcome(const FileDescriptor& memory) {
   const Message message{.kind = MessageKind::kWelcome, .size = options_.size};
-  for (int rank = 0; rank < options_.size && !is_over_; ++rank) {
+  for (int rank = 0; rank < options_.size && !has_ended_; ++rank) {
     send(rank, bytes_of(message), memory.get());
   }
 }
@@ -56,7 +56,7 @@ std::vector<int> Hub::wait() {
     sockets.push_back({.fd = peer.socket.get(), .events = POLLIN, .revents = 0});
   }
   std::vector<int> ready;
-  if (poll(sockets.data(), sockets.size(), poll_timeout(late_)) <= 0) return ready;
+  if (poll(sockets.data(), sockets.size(), poll_timeout(gather_deadline_)) <= 0) return ready;
   for (int rank = 0; rank < options_.size; ++rank) {
     if (sockets[static_cast<std::size_t>(rank)].revents != 0) ready.push_back(rank);
   }
@@ -71,7 +71,7 @@ void Hub::serve(int rank) {
   if (!succeeded(rank, transfer)) return;
   if (message.kind == MessageKind::kGather) return serve_gather(rank, message);
   if (message.kind == MessageKind::kRaise) {
-    for (int other = 0; other < options_.size && !is_over_; ++other) {
+    for (int other = 0; other < options_.size && !has_ended_; ++other) {
       if (!peers_[static_cast<std::size_t>(other)].has_left) send(other, bytes_of(message));
     }
   } else if (message.kind == MessageKind::kFail) {
@@ -80,16 +80,16 @@ void Hub::serve(int rank) {
     fail(Error(error->code(), cat("rank ", rank, ": ", error->what())));
   } else if (message.kind == MessageKind::kLeave) {
     peer.has_left = true;
-    is_over_ = rank == 0;
+    has_ended_ = rank == 0;
   }
 }
 
 void Hub::serve_gather(int rank, const Message& message) {
   Peer& peer = peers_[static_cast<std::size_t>(rank)];
-  if (first_to_come_ < 0) {
-    first_to_come_ = rank;
+  if (first_arrival_ < 0) {
+    first_arrival_ = rank;
     gather_ = message;
-    late_ = deadline();
+    gather_deadline_ = deadline();
     if (!options_.shares_memory) {
       pieces_.resize(std::min(message.bytes, kPieceBytes) * peers_.size());
     }
@@ -98,41 +98,41 @@ void Hub::serve_gather(int rank, const Message& message) {
       message.bytes > kPieceBytes) {
     return fail(Error(ErrorCode::kInvalidArgument,
                       cat("rank ", rank, " gathers ", message.total, " bytes, rank ",
-                          first_to_come_, " ", gather_.total)));
+                          first_arrival_, " ", gather_.total)));
   }
   if (!options_.shares_memory) {
     const auto piece =
         std::span(pieces_).subspan(static_cast<std::size_t>(rank) * message.bytes, message.bytes);
     if (!succeeded(rank, receive_all(peer.socket.get(), piece, deadline()))) return;
   }
-  peer.has_come = true;
-  if (std::ranges::all_of(peers_, &Peer::has_come)) complete_gather();
+  peer.has_arrived = true;
+  if (std::ranges::all_of(peers_, &Peer::has_arrived)) complete_gather();
 }
 
 void Hub::complete_gather() {
   const Message message{
       .kind = MessageKind::kGathered, .bytes = gather_.bytes, .total = gather_.total};
-  for (int rank = 0; rank < options_.size && !is_over_; ++rank) {
-    peers_[static_cast<std::size_t>(rank)].has_come = false;
+  for (int rank = 0; rank < options_.size && !has_ended_; ++rank) {
+    peers_[static_cast<std::size_t>(rank)].has_arrived = false;
     send(rank, bytes_of(message));
-    if (!options_.shares_memory && !is_over_) send(rank, pieces_);
+    if (!options_.shares_memory && !has_ended_) send(rank, pieces_);
   }
-  first_to_come_ = -1;
-  late_ = Clock::time_point::max();
+  first_arrival_ = -1;
+  gather_deadline_ = Clock::time_point::max();
 }
 
 void Hub::check_gather() {
-  if (first_to_come_ < 0) return;
+  if (first_arrival_ < 0) return;
   std::vector<int> missing;
   std::vector<int> left;
   for (int rank = 0; rank < options_.size; ++rank) {
     const Peer& peer = peers_[static_cast<std::size_t>(rank)];
-    if (!peer.has_come) missing.push_back(rank);
-    if (!peer.has_come && peer.has_left) left.push_back(rank);
+    if (!peer.has_arrived) missing.push_back(rank);
+    if (!peer.has_arrived && peer.has_left) left.push_back(rank);
   }
   if (!left.empty()) {
     fail(Error(ErrorCode::kUnavailable, name_ranks(left) + " left the group before a gather"));
-  } else if (Clock::now() >= late_) {
+  } else if (Clock::now() >= gather_deadline_) {
     fail(Error(ErrorCode::kDeadline, cat(name_ranks(missing), " did not come to a gather within ",
                                          options_.time_limit.count(), " ms")));
   }
@@ -152,14 +152,15 @@ bool Hub::succeeded(int rank, Transfer transfer) {
 }
 
 void Hub::fail(const Error& error) noexcept {
-  if (std::exchange(is_over_, true)) return;
+  if (std::exchange(has_ended_, true)) return;
   for (const Peer& peer : peers_) {
-    if (peer.socket.is_open()) send_failure(peer.socket.get(), error, Clock::now() + kLastWords);
+    if (peer.socket.is_open())
+      send_failure(peer.socket.get(), error, Clock::now() + kShutdownTimeout);
   }
 }
 
-void Hub::hang_up() noexcept {
-  const Clock::time_point end = Clock::now() + kLastWords;
+void Hub::close_connections() noexcept {
+  const Clock::time_point end = Clock::now() + kShutdownTimeout;
   for (const Peer& peer : peers_) {
     if (peer.socket.is_open()) (void)shutdown(peer.socket.get(), SHUT_WR);
   }

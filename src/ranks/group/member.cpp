@@ -14,7 +14,8 @@ namespace fovea::ranks {
 
 namespace {
 
-constexpr std::chrono::seconds kGrace{2};  // the hub decides first
+// A rank waits longer than the hub, which knows better what went wrong.
+constexpr std::chrono::seconds kHubHeadStart{2};
 
 }  // namespace
 
@@ -22,49 +23,50 @@ Member::Member(int rank, const GroupOptions& options, FileDescriptor socket,
                std::unique_ptr<Hub> hub)
     : rank_(rank), options_(options), hub_(std::move(hub)), socket_(std::move(socket)) {
   join_group();
-  listener_ = std::jthread([this] { hear(); });
+  receiver_ = std::jthread([this] { receive_messages(); });
 }
 
 Member::~Member() {
-  tell({.kind = MessageKind::kLeave, .rank = rank_});
-  (void)shutdown(socket_.get(), SHUT_RDWR);  // ends the listener, after what was sent has left
-  if (listener_.joinable()) listener_.join();
+  send({.kind = MessageKind::kLeave, .rank = rank_});
+  // The receiving thread ends, after what was sent has left.
+  (void)shutdown(socket_.get(), SHUT_RDWR);
+  if (receiver_.joinable()) receiver_.join();
   hub_.reset();
 }
 
 void Member::join_group() {
   Message message;
   FileDescriptor memory;
-  const Transfer transfer = receive_message(socket_.get(), message, patience(), &memory);
+  const Transfer transfer = receive_message(socket_.get(), message, deadline(), &memory);
   FOVEA_CHECK(transfer != Transfer::kLate, kDeadline, "rank 0 did not say within ",
               options_.time_limit.count(), " ms that the group is complete");
   const bool failed = transfer == Transfer::kDone && message.kind == MessageKind::kFail;
   const std::optional<Error> failure =
-      failed ? receive_failure(socket_.get(), message, patience()) : std::nullopt;
+      failed ? receive_failure(socket_.get(), message, deadline()) : std::nullopt;
   if (failure) throw Error(*failure);
   FOVEA_CHECK(transfer == Transfer::kDone && message.kind == MessageKind::kWelcome, kUnavailable,
               "rank 0 has ended or left the group");
   if (options_.shares_memory) memory_ = SharedMemory(memory, options_.size);
 }
 
-void Member::hear() noexcept {
+void Member::receive_messages() noexcept {
   const BlockedSignals none;
   try {
     Message message;
     while (receive_message(socket_.get(), message, Clock::time_point::max()) == Transfer::kDone &&
-           hear_message(message)) {
+           handle(message)) {
     }
-    end_with(Error(ErrorCode::kUnavailable, "rank 0 has ended or left the group"));
+    fail(Error(ErrorCode::kUnavailable, "rank 0 has ended or left the group"));
   } catch (...) {
-    tell_end();
+    signal_end();
   }
-  (void)shutdown(socket_.get(), SHUT_RDWR);  // the hub waits for this
+  (void)shutdown(socket_.get(), SHUT_RDWR);  // the hub waits for it
 }
 
-bool Member::hear_message(const Message& message) {
+bool Member::handle(const Message& message) {
   if (message.kind == MessageKind::kFail) {
-    const std::optional<Error> failure = receive_failure(socket_.get(), message, patience());
-    if (failure) end_with(*failure);
+    const std::optional<Error> failure = receive_failure(socket_.get(), message, deadline());
+    if (failure) fail(*failure);
     return false;
   }
   if (message.kind == MessageKind::kRaise) {
@@ -77,7 +79,7 @@ bool Member::hear_message(const Message& message) {
     return true;
   }
   if (!options_.shares_memory &&
-      receive_all(socket_.get(), incoming_, patience()) != Transfer::kDone)
+      receive_all(socket_.get(), incoming_, deadline()) != Transfer::kDone)
     return false;
   const std::lock_guard lock(mutex_);
   ++rounds_done_;
@@ -86,7 +88,7 @@ bool Member::hear_message(const Message& message) {
   return true;
 }
 
-void Member::end_with(const Error& error) noexcept {
+void Member::fail(const Error& error) noexcept {
   std::stop_source raised(std::nostopstate);  // takes no memory
   {
     const std::lock_guard lock(mutex_);
@@ -95,10 +97,10 @@ void Member::end_with(const Error& error) noexcept {
     raised = raised_;
   }
   raised.request_stop();
-  tell_end();
+  signal_end();
 }
 
-void Member::tell_end() noexcept {
+void Member::signal_end() noexcept {
   ended_.request_stop();  // calls what others have registered
   {
     const std::lock_guard lock(mutex_);
@@ -109,7 +111,7 @@ void Member::tell_end() noexcept {
 
 void Member::throw_failure() {
   std::unique_lock lock(mutex_);
-  const bool known = changed_.wait_until(lock, patience(), [&] { return has_ended_; });
+  const bool known = changed_.wait_until(lock, deadline(), [&] { return has_ended_; });
   if (failure_) throw Error(*failure_);
   throw Error(known ? ErrorCode::kOutOfMemory : ErrorCode::kDeadline,
               known ? "out of memory" : "rank 0 does not answer");
@@ -128,12 +130,12 @@ void Member::all_gather_pieces(std::size_t total, const GatherPieces& pieces) {
         .kind = MessageKind::kGather, .rank = rank_, .bytes = bytes, .total = total};
     if (memory_.is_mapped()) {
       pieces.fill(offset, memory_.piece(round_, rank_).first(bytes));
-      tell(message);
+      send(message);
     } else {
       outgoing_.resize(bytes);
       incoming_.resize(bytes * static_cast<std::size_t>(options_.size));
       pieces.fill(offset, outgoing_);
-      tell(message, outgoing_);
+      send(message, outgoing_);
     }
     wait_for_round();
     for (int rank = 0; rank < options_.size; ++rank) {
@@ -152,12 +154,12 @@ std::span<const std::byte> Member::piece_of(int rank, std::size_t bytes) const {
 void Member::wait_for_round() {
   std::unique_lock lock(mutex_);
   const bool decided =
-      changed_.wait_until(lock, patience(), [&] { return rounds_done_ > round_ || has_ended_; });
+      changed_.wait_until(lock, deadline(), [&] { return rounds_done_ > round_ || has_ended_; });
   if (rounds_done_ > round_) return;
   lock.unlock();
   if (!decided) {
-    end_with(Error(ErrorCode::kDeadline, cat("rank 0 did not answer a gather within ",
-                                             options_.time_limit.count(), " ms")));
+    fail(Error(ErrorCode::kDeadline,
+               cat("rank 0 did not answer a gather within ", options_.time_limit.count(), " ms")));
   }
   throw_failure();
 }
@@ -168,7 +170,7 @@ void Member::all_gather_on_device(const void* /*mine*/, void* /*all*/, std::size
               "these ranks gather in host memory; add_nccl() adds gathers on their GPUs");
 }
 
-void Member::raise() noexcept { tell({.kind = MessageKind::kRaise, .rank = rank_}); }
+void Member::raise() noexcept { send({.kind = MessageKind::kRaise, .rank = rank_}); }
 
 std::stop_token Member::raised() const {
   const std::lock_guard lock(mutex_);
@@ -178,18 +180,20 @@ std::stop_token Member::raised() const {
 void Member::abort(const Error& error) {
   {
     const std::lock_guard lock(sending_);
-    send_failure(socket_.get(), error, patience());
+    send_failure(socket_.get(), error, deadline());
   }
   throw_failure();
 }
 
-void Member::tell(const Message& message, std::span<const std::byte> bytes) noexcept {
+void Member::send(const Message& message, std::span<const std::byte> bytes) noexcept {
   const std::lock_guard lock(sending_);
-  if (send_all(socket_.get(), bytes_of(message), patience()) == Transfer::kDone) {
-    (void)send_all(socket_.get(), bytes, patience());
+  if (send_all(socket_.get(), bytes_of(message), deadline()) == Transfer::kDone) {
+    (void)send_all(socket_.get(), bytes, deadline());
   }
 }
 
-Clock::time_point Member::patience() const { return Clock::now() + options_.time_limit + kGrace; }
+Clock::time_point Member::deadline() const {
+  return Clock::now() + options_.time_limit + kHubHeadStart;
+}
 
 }  // namespace fovea::ranks

@@ -15,13 +15,14 @@
 
 namespace fovea::ranks {
 
-/// A rank's end of the group: sends to the hub what the caller asks for, while a thread hears what
-/// the hub says. Leaves the group in the destructor.
+/// A rank's connection to the hub: sends what the caller asks for, while a thread receives the
+/// messages of the hub. The destructor leaves the group.
 class Member final : public Communicator {
  public:
-  /// Returns when the hub has said that all ranks are there.
+  /// Returns when the hub has sent kWelcome: all ranks are connected.
   /// @param socket to the hub. @param hub if this is rank 0, else null.
-  /// @throws Error(kUnavailable), Error(kDeadline), what the hub says, Error(kOutOfMemory).
+  /// @throws Error(kUnavailable), Error(kDeadline), the error that the hub sends,
+  /// Error(kOutOfMemory).
   Member(int rank, const GroupOptions& options, FileDescriptor socket, std::unique_ptr<Hub> hub);
   ~Member() override;
   Member(const Member&) = delete;
@@ -42,24 +43,24 @@ class Member final : public Communicator {
 
  private:
   void join_group();
-  void hear() noexcept;
+  void receive_messages() noexcept;
   /// Does what a message of the hub asks for. @return whether there will be others.
-  bool hear_message(const Message& message);
+  bool handle(const Message& message);
   /// Ends the group on this rank, unless it has ended.
-  void end_with(const Error& error) noexcept;
-  /// Stops ended(), then lets the caller of this rank go on: whoever sees the failure sees the
-  /// stop.
-  void tell_end() noexcept;
+  void fail(const Error& error) noexcept;
+  /// Stops ended(), then lets the caller of this rank go on: a caller that sees the failure sees
+  /// the stop.
+  void signal_end() noexcept;
   [[noreturn]] void throw_failure();
   void check() const;
-  /// Waits until all ranks have come to the present round of a gather.
+  /// Waits until all ranks have arrived at the present round of a gather.
   void wait_for_round();
   /// Where a rank's piece of the present round is.
   [[nodiscard]] std::span<const std::byte> piece_of(int rank, std::size_t bytes) const;
-  /// Sends a message and `bytes` with it; what goes wrong is heard from the hub.
-  void tell(const Message& message, std::span<const std::byte> bytes = {}) noexcept;
-  /// When the hub must have decided.
-  [[nodiscard]] Clock::time_point patience() const;
+  /// Sends a message and `bytes` with it. The receiving thread finds out what goes wrong.
+  void send(const Message& message, std::span<const std::byte> bytes = {}) noexcept;
+  /// The time by which the hub must have answered.
+  [[nodiscard]] Clock::time_point deadline() const;
 
   int rank_;
   GroupOptions options_;
@@ -69,7 +70,7 @@ class Member final : public Communicator {
   std::uint64_t round_ = 0;          // the present one, all gathers since the beginning counted
   std::vector<std::byte> outgoing_;  // a piece, where it goes with the message
   std::vector<std::byte> incoming_;  // those of all ranks then
-  std::mutex sending_;               // a message is not interrupted by another
+  std::mutex sending_;               // held while a message is sent, so that none is cut by another
 
   mutable std::mutex mutex_;  // guards what follows
   std::condition_variable changed_;
@@ -78,7 +79,7 @@ class Member final : public Communicator {
   bool has_ended_ = false;   // and all stops are requested
   std::stop_source raised_;  // of the present gather
   std::stop_source ended_;
-  std::jthread listener_;  // last: it uses the rest
+  std::jthread receiver_;  // last: it uses the rest
 };
 
 }  // namespace fovea::ranks

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -10,64 +12,77 @@
 #include "ranks/transport/secret.h"
 #include "ranks/transport/socket.h"
 
+// How ranks connect to rank 0. Each proves to the other that it knows the secret of the group:
+//
+//   rank                     rank 0
+//   kHello, its nonce   -->
+//                       <--  kChallenge, its nonce
+//   kProof              -->
+//                       <--  kProof, or kFail
+//
+// When all ranks are connected, the hub sends kWelcome.
+
 namespace fovea::ranks {
 
-/// A message of an introduction with its nonce or proof.
-struct Letter {
+/// A message of the handshake with its nonce or proof.
+struct HandshakeMessage {
   Message message;
   std::array<std::byte, 32> bytes{};
 };
 
-[[nodiscard]] inline std::span<const std::byte> bytes_of(const Letter& letter) noexcept {
-  return std::as_bytes(std::span(&letter, 1));
+[[nodiscard]] inline std::span<const std::byte> bytes_of(const HandshakeMessage& message) noexcept {
+  return std::as_bytes(std::span(&message, 1));
 }
 
-/// Rank 0 while a group meets: takes connections, and learns which of them are ranks. Whoever has
-/// connected and is silent keeps nobody waiting, neither others nor the time limit; of very many
-/// the first go.
-class Meeting {
+/// The side of rank 0: accepts connections, and finds out which of them are ranks. A connection
+/// that sends nothing delays neither the others nor the time limit; of very many the oldest are
+/// closed.
+class Rendezvous {
  public:
   /// @param options must outlive this. @param secret that ranks have to prove.
-  Meeting(const RankOptions& options, std::string secret);
+  Rendezvous(const RankOptions& options, std::string secret);
 
-  /// Waits for all other ranks. What goes wrong is told to those that are there.
+  /// Waits for all other ranks. A failure is sent to those that are connected.
   /// @return their sockets by rank; that of rank 0 is closed.
-  /// @throws as connect_ranks().
-  [[nodiscard]] std::vector<FileDescriptor> meet(const Listener& listener);
+  /// @throws Error(kInvalidArgument) for a rank that contradicts `options` or comes twice,
+  /// Error(kDeadline) naming the ranks that did not come, Error(kUnavailable) for one that ended.
+  [[nodiscard]] std::vector<FileDescriptor> accept_all(const Listener& listener);
 
  private:
-  /// Somebody who has connected, as long as it is not known whether that is a rank.
-  struct Guest {
+  /// A connection in its handshake.
+  struct Connection {
     FileDescriptor socket;
-    Letter letter;
-    std::size_t received = 0;  ///< bytes of `letter`
-    Claim claim;               ///< of the rank, as far as it is known
-    bool has_said_hello = false;
+    HandshakeMessage incoming;
+    std::size_t received = 0;  ///< bytes of `incoming`
+    ProofInput proof_input;    ///< what the rank has to prove, after its hello
+    bool has_sent_hello = false;
   };
 
   [[nodiscard]] std::vector<int> missing() const;
-  /// Waits for something to happen, once.
+  /// Waits for sockets that can be read, once.
   void wait(const Listener& listener, Clock::time_point deadline);
-  void welcome(FileDescriptor socket);
-  /// Takes what a guest has said meanwhile. @return whether the guest stays one.
-  [[nodiscard]] bool hear(Guest& guest);
-  /// Whether a guest that has said hello got its challenge.
-  [[nodiscard]] bool challenge(Guest& guest);
-  /// Whether a guest has proved the secret; it has the hub's proof then, or knows that it failed.
-  [[nodiscard]] bool has_proved(const Guest& guest) const;
-  /// Makes a guest the rank that it says it is.
-  void admit(Guest& guest);
+  void add(FileDescriptor socket);
+  /// Receives what a connection has sent meanwhile. @return whether its handshake goes on.
+  [[nodiscard]] bool receive(Connection& connection);
+  /// Answers the hello of a connection. @return whether its handshake goes on.
+  [[nodiscard]] bool send_challenge(Connection& connection);
+  /// Checks the proof of a connection, and sends the hub's proof or why it failed.
+  /// @return whether the proof is right.
+  [[nodiscard]] bool exchange_proofs(const Connection& connection) const;
+  /// Makes a connection that of its rank.
+  void admit(Connection& connection);
 
   const RankOptions& options_;
   std::string secret_;
   std::vector<FileDescriptor> sockets_;
-  std::vector<Guest> guests_;  // by the time of their arrival
+  std::vector<Connection> connections_;  // the oldest first
 };
 
-/// Tells rank 0 who this is: proves the secret, and has it proved.
-/// @throws Error(kInvalidArgument) if the secret is another there, what rank 0 says,
+/// The side of all other ranks: proves the secret to rank 0, and checks its proof.
+/// @param socket connected to rank 0.
+/// @throws Error(kInvalidArgument) if rank 0 has another secret, the error that rank 0 sends,
 /// Error(kDeadline), Error(kUnavailable) if rank 0 has ended.
-void introduce(int socket, const RankOptions& options, const std::string& secret,
-               Clock::time_point deadline);
+void shake_hands(int socket, const RankOptions& options, const std::string& secret,
+                 Clock::time_point deadline);
 
 }  // namespace fovea::ranks

@@ -24,8 +24,8 @@ namespace fovea::ranks {
 
 namespace {
 
-constexpr int kWaiting = 64;  // connections that wait to be accepted
-constexpr std::chrono::milliseconds kRetry{10};
+constexpr int kBacklog = 64;  // connections that wait to be accepted
+constexpr std::chrono::milliseconds kRetryInterval{10};
 
 std::string system_reason() { return std::generic_category().message(errno); }
 
@@ -71,7 +71,7 @@ bool is_of_this_user(int socket) noexcept {
   return getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &peer, &size) == 0 && peer.uid == geteuid();
 }
 
-/// Connects a new socket. @return closed if there is nobody; errno says why.
+/// Connects a new socket. @return closed if none listens there; errno says why.
 FileDescriptor try_connect(int family, const sockaddr* name, socklen_t size,
                            Clock::time_point deadline) noexcept {
   FileDescriptor result(::socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
@@ -110,7 +110,7 @@ bool is_socket(const std::string& path) noexcept {
 FileDescriptor listen_at(int family, const sockaddr* name, socklen_t size) noexcept {
   FileDescriptor result(::socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
   if (family != AF_UNIX) set_option(result.get(), SOL_SOCKET, SO_REUSEADDR);
-  const bool bound = bind(result.get(), name, size) == 0 && listen(result.get(), kWaiting) == 0;
+  const bool bound = bind(result.get(), name, size) == 0 && listen(result.get(), kBacklog) == 0;
   return bound ? std::move(result) : FileDescriptor();
 }
 
@@ -189,8 +189,8 @@ FileDescriptor connect(const Address& address, Clock::time_point deadline) {
                   address.text, ": a process of another user listens there");
       return socket;
     }
-    if (Clock::now() + kRetry > deadline) return {};
-    std::this_thread::sleep_for(kRetry);
+    if (Clock::now() + kRetryInterval > deadline) return {};
+    std::this_thread::sleep_for(kRetryInterval);
   }
 }
 

@@ -8,8 +8,8 @@
 #include "fovea/error.h"
 #include "ranks/transport/socket.h"
 
-// What ranks and the hub say to each other. All of them are one build of the library on machines
-// of one byte order: kMagic differs otherwise.
+// The messages of ranks and the hub. All of them are one build of the library on machines of one
+// byte order: kMagic differs otherwise.
 
 namespace fovea::ranks {
 
@@ -25,7 +25,7 @@ enum class MessageKind : std::uint32_t {
   kLeave,     ///< rank to hub: it needs the group no longer
 };
 
-/// Changes with everything that is said.
+/// Raised by one whenever the protocol changes.
 inline constexpr std::uint32_t kMagic = 0x464f5202;
 
 /// Where there is no shared memory, the bytes of kGather (one piece) and kGathered (the pieces in

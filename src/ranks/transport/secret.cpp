@@ -27,23 +27,23 @@ unsigned char* bytes_at(std::array<std::byte, 32>& bytes) {
   return reinterpret_cast<unsigned char*>(bytes.data());
 }
 
-/// The claim in bytes, all of a fixed size.
-std::vector<unsigned char> to_bytes(const Claim& claim) {
+/// The input in bytes, all of a fixed size.
+std::vector<unsigned char> to_bytes(const ProofInput& input) {
   std::vector<unsigned char> bytes;
   const auto append = [&](std::span<const std::byte> part) {
     for (const std::byte byte : part) bytes.push_back(static_cast<unsigned char>(byte));
   };
-  append(std::as_bytes(std::span(&claim.side, 1)));
-  append(std::as_bytes(std::span(&claim.rank, 1)));
-  append(std::as_bytes(std::span(&claim.size, 1)));
-  append(claim.of_hub);
-  append(claim.of_rank);
+  append(std::as_bytes(std::span(&input.prover, 1)));
+  append(std::as_bytes(std::span(&input.rank, 1)));
+  append(std::as_bytes(std::span(&input.size, 1)));
+  append(input.hub_nonce);
+  append(input.rank_nonce);
   return bytes;
 }
 
 }  // namespace
 
-std::string secret_of(const RankOptions& options) {
+std::string read_secret(const RankOptions& options) {
   const char* const variable = secure_getenv(kVariable);
   const bool in_file = !options.secret_file.empty();
   if (!in_file && variable == nullptr) return "";
@@ -62,8 +62,8 @@ Nonce make_nonce() {
   return nonce;
 }
 
-Proof prove(const std::string& secret, const Claim& claim) {
-  const std::vector<unsigned char> bytes = to_bytes(claim);
+Proof prove(const std::string& secret, const ProofInput& input) {
+  const std::vector<unsigned char> bytes = to_bytes(input);
   Proof proof{};
   unsigned size = 0;
   const unsigned char* const done =
@@ -74,7 +74,7 @@ Proof prove(const std::string& secret, const Claim& claim) {
   return proof;
 }
 
-bool is_same(const Proof& one, const Proof& other) noexcept {
+bool is_equal(const Proof& one, const Proof& other) noexcept {
   return CRYPTO_memcmp(one.data(), other.data(), one.size()) == 0;
 }
 

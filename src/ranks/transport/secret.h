@@ -9,35 +9,37 @@
 
 namespace fovea::ranks {
 
-/// Bytes that are used once, and those that prove a secret.
+/// A nonce is random and used once; a proof shows that its sender knows the secret.
 using Nonce = std::array<std::byte, 32>;
 using Proof = std::array<std::byte, 32>;
 
-/// What the ranks of a group know and others do not: the text of RankOptions::secret_file, or the
-/// variable FOVEA_RANKS_SECRET, without a line break at its end. Empty without both.
-/// @throws Error(kInvalidArgument) for less than 16 bytes, and as read_text_file().
-[[nodiscard]] std::string secret_of(const RankOptions& options);
+/// The secret of a group: the text of RankOptions::secret_file, or the variable
+/// FOVEA_RANKS_SECRET, without a line break at its end. Empty without both.
+/// @throws Error(kInvalidArgument) for less than 16 bytes, Error(kNotFound) or Error(kIo) for a
+/// file that cannot be read.
+[[nodiscard]] std::string read_secret(const RankOptions& options);
 
-/// @throws Error(kIo).
+/// A new nonce. @throws Error(kIo) if the system gives no random bytes.
 [[nodiscard]] Nonce make_nonce();
 
-/// Who proves that it knows the secret.
-enum class Side : std::uint8_t { kRank, kHub };
+/// The side that proves that it knows the secret.
+enum class Prover : std::uint8_t { kRank, kHub };
 
-/// What a proof is about: both nonces, so that no proof serves twice.
-struct Claim {
-  Side side = Side::kRank;
+/// What a proof is made of besides the secret: both nonces, so that no proof serves twice.
+struct ProofInput {
+  Prover prover = Prover::kRank;
   std::int32_t rank = 0;
   std::int32_t size = 0;
-  Nonce of_hub{};
-  Nonce of_rank{};
+  Nonce hub_nonce{};
+  Nonce rank_nonce{};
 };
 
-/// What nobody can make without the secret: HMAC-SHA256 of the claim. Source: RFC 2104.
+/// HMAC-SHA256 of the input, which only those can make who know the secret. Source: RFC 2104.
 /// @param secret may be empty, and proves nothing then.
-[[nodiscard]] Proof prove(const std::string& secret, const Claim& claim);
+/// @throws Error(kUnsupported) if OpenSSL has no HMAC-SHA256.
+[[nodiscard]] Proof prove(const std::string& secret, const ProofInput& input);
 
-/// In a time that does not tell how much of them is the same.
-[[nodiscard]] bool is_same(const Proof& one, const Proof& other) noexcept;
+/// Compares in a time that does not depend on how much of them is equal.
+[[nodiscard]] bool is_equal(const Proof& one, const Proof& other) noexcept;
 
 }  // namespace fovea::ranks
