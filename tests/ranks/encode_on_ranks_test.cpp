@@ -7,25 +7,21 @@
 #include <atomic>
 #include <filesystem>
 
+#include "ranks/golden_engine.h"
 #include "ranks/mixed_items.h"
 #include "ranks/rank_programs.h"
 #include "ranks/thread_group.h"
 #include "support/expect_error.h"
-#include "support/golden.h"
 #include "support/temporary_directory.h"
 
 namespace fovea {
 namespace {
 
+using test::golden_qwen;
+using test::load_on_cpu;
 using test::mixed_items;
 using test::on_ranks;
 using test::texts_of;
-
-Engine load(const std::string& model) {
-  return Engine::load(model, {.device = "cpu", .num_threads = 1});
-}
-
-std::string qwen() { return test::golden_folder("qwen3_vl", "model.safetensors"); }
 
 /// Calls encode_on_ranks on threads, whose ranks share an engine, and expects the rows of one call.
 void expect_rows_of_one(Engine& engine, std::initializer_list<int> sizes,
@@ -45,14 +41,14 @@ void expect_rows_of_one(Engine& engine, std::initializer_list<int> sizes,
 class EncodeOnRanksOf : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(EncodeOnRanksOf, AnyNumberOfThreadsGivesTheRowsOfOne) {
-  Engine engine = load(GetParam());
+  Engine engine = load_on_cpu(GetParam());
   const auto seed = static_cast<unsigned>(fnv1a(engine.report().family));
   expect_rows_of_one(engine, {1, 2, 3, 4, 8}, mixed_items(engine.report(), seed, 6));
 }
 
 TEST_P(EncodeOnRanksOf, AnyNumberOfProcessesGivesTheRowsOfOne) {
   const test::TemporaryDirectory folder;
-  Engine engine = load(GetParam());
+  Engine engine = load_on_cpu(GetParam());
   std::string expected;
   for (const std::string& text : texts_of(engine.encode(mixed_items(engine.report(), 7, 5)))) {
     expected += text + '\n';
@@ -72,14 +68,14 @@ INSTANTIATE_TEST_SUITE_P(Families, EncodeOnRanksOf, ::testing::ValuesIn(test::go
                          });
 
 TEST(EncodeOnRanks, LeavesRanksWithoutItems) {
-  Engine engine = load(qwen());
+  Engine engine = load_on_cpu(golden_qwen());
   for (const std::size_t count : {0, 1, 2}) {
     expect_rows_of_one(engine, {4}, mixed_items(engine.report(), 1, count));
   }
 }
 
 TEST(EncodeOnRanks, SpreadsItemsAsTheReferenceDoes) {
-  Engine reference = load(qwen());
+  Engine reference = load_on_cpu(golden_qwen());
   std::vector<MediaItem> items;
   // Patches in proportion to 7, 5, 4, 3 and 1. Source: docs/reference/encoder_graphs.md, "Load
   // balancing".
@@ -90,8 +86,8 @@ TEST(EncodeOnRanks, SpreadsItemsAsTheReferenceDoes) {
   }
   const auto group = connect_threads(2);
   std::vector<Engine> engines;
-  engines.push_back(load(qwen()));
-  engines.push_back(load(qwen()));
+  engines.push_back(load_on_cpu(golden_qwen()));
+  engines.push_back(load_on_cpu(golden_qwen()));
   (void)on_ranks(group, [&](Communicator& ranks) {
     (void)encode_on_ranks(engines[static_cast<std::size_t>(ranks.rank())], ranks, items);
   });
@@ -100,7 +96,7 @@ TEST(EncodeOnRanks, SpreadsItemsAsTheReferenceDoes) {
 }
 
 TEST(EncodeOnRanks, TakesItemsOfUnknownSizeAndFinishedRows) {
-  Engine engine = load(qwen());
+  Engine engine = load_on_cpu(golden_qwen());
   std::vector<MediaItem> items = mixed_items(engine.report(), 3, 4);
   items.push_back(precomputed(engine.encode(items).front()));
   items.push_back(image_file("missing.jpg"));
@@ -111,7 +107,7 @@ TEST(EncodeOnRanks, TakesItemsOfUnknownSizeAndFinishedRows) {
 
 TEST(EncodeOnRanks, KeepsWhatPruningRetained) {
   Engine engine =
-      Engine::load(qwen(), {.device = "cpu", .num_threads = 1, .video_pruning_rate = 0.5});
+      Engine::load(golden_qwen(), {.device = "cpu", .num_threads = 1, .video_pruning_rate = 0.5});
   std::vector<MediaItem> items;
   for (int i = 0; i < 3; ++i) {
     std::vector<std::uint8_t> rgb(std::size_t{6} * 96 * 96 * 3);
@@ -139,7 +135,7 @@ class FailingRanks : public ::testing::Test {
     for (const auto& error : after) EXPECT_FALSE(error) << error->what();
   }
 
-  Engine engine_ = load(qwen());
+  Engine engine_ = load_on_cpu(golden_qwen());
   std::vector<MediaItem> items_ = mixed_items(engine_.report(), 5, 6);
   std::vector<std::unique_ptr<Communicator>> group_ = connect_threads(3);
 };

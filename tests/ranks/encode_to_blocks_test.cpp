@@ -7,26 +7,19 @@
 
 #include "engine/rows/host_room.h"
 #include "fovea/encode_on_ranks.h"
+#include "ranks/golden_engine.h"
 #include "ranks/memory_gathers.h"
 #include "ranks/mixed_items.h"
 #include "ranks/thread_group.h"
-#include "support/golden.h"
 
 namespace fovea {
 namespace {
 
+using test::golden_qwen;
 using test::HostRoom;
+using test::load_on_cpu;
 using test::MemoryGathers;
 using test::mixed_items;
-
-Engine load(const std::string& model, const EngineOptions& more = {}) {
-  EngineOptions options = more;
-  options.device = "cpu";
-  options.num_threads = 1;
-  return Engine::load(model, options);
-}
-
-std::string qwen() { return test::golden_folder("qwen3_vl", "model.safetensors"); }
 
 /// How a group takes rows from rank to rank.
 enum class Way { kHost, kDevice };
@@ -90,7 +83,7 @@ void expect_rows_of_one(Engine& engine, Group& group, std::span<const MediaItem>
 class EncodeToBlocksOf : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(EncodeToBlocksOf, GivesEveryRankTheRowsOfOne) {
-  Engine engine = load(GetParam());
+  Engine engine = load_on_cpu(GetParam());
   const auto seed = static_cast<unsigned>(fnv1a(engine.report().family));
   const std::vector<MediaItem> items = mixed_items(engine.report(), seed, 6);
   for (const auto& [size, way] : {std::pair{1, Way::kDevice},
@@ -134,7 +127,7 @@ class EncodeToBlocks : public ::testing::TestWithParam<Way> {
     }
   }
 
-  Engine engine_ = load(qwen());
+  Engine engine_ = load_on_cpu(golden_qwen());
   std::vector<MediaItem> items_ = mixed_items(engine_.report(), 5, 6);
   Group group_{3, GetParam()};
 };
@@ -182,7 +175,7 @@ TEST_P(EncodeToBlocks, TakesFinishedRowsAndItemsThatAreRefused) {
 }
 
 TEST_P(EncodeToBlocks, KeepsWhatPruningRetained) {
-  Engine engine = load(qwen(), {.video_pruning_rate = 0.5});
+  Engine engine = load_on_cpu(golden_qwen(), {.video_pruning_rate = 0.5});
   std::vector<MediaItem> items;
   for (int i = 0; i < 3; ++i) {
     std::vector<std::uint8_t> rgb(std::size_t{6} * 96 * 96 * 3);
@@ -193,7 +186,7 @@ TEST_P(EncodeToBlocks, KeepsWhatPruningRetained) {
 }
 
 TEST(EncodeToBlocksTwice, KeepsMemoryUntilTrim) {
-  Engine engine = load(qwen());
+  Engine engine = load_on_cpu(golden_qwen());
   const std::vector<MediaItem> items = mixed_items(engine.report(), 5, 6);
   const auto kept_by = [&](Way way) {
     Group group(3, way);
