@@ -1,7 +1,7 @@
 # With FOVEA_UNITY_BUILD, the sources that a target has in one folder are compiled as one unit: headers
 # are parsed, and templates instantiated, once per folder. So no two sources of a folder may define the
 # same name in an unnamed namespace. CMake leaves out sources with options of their own, such as the
-# leaves for vector instructions.
+# units of instruction sets.
 
 # fovea_unity(<target> [MOST <number>] [ALONE <file>...])
 # MOST bounds the sources of a unit. ALONE are sources whose names clash with those of others.

@@ -6,7 +6,7 @@ namespace fovea {
 
 /// Tells builds of the library and the plugin apart whose classes differ: a number made from the
 /// text of the headers that both compile (src/device/CMakeLists.txt). In a header of its own
-/// because whoever includes it is compiled again when one of those changes.
+/// because the files that include it are compiled again when one of those changes.
 inline constexpr PluginBuild kCudaPluginBuild{.kind = {'c', 'u', 'd', 'a'},
                                               .interface_number = FOVEA_CUDA_INTERFACE};
 

@@ -27,7 +27,7 @@ void load_plugin(const std::string& path, CudaBackend& backend) {
   backend.plugin_path = path;
 }
 
-/// What to ask for instead of a GPU that cannot be used.
+/// The devices to ask for instead of a GPU that cannot be used.
 std::string usable_names(const CudaBackend& backend) {
   std::string names;
   for (const int index : usable_gpus(backend)) {

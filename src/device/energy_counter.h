@@ -6,7 +6,7 @@
 
 namespace fovea {
 
-/// The energy that one GPU has taken, whoever used it, by the counter of its driver. The driver's
+/// The energy that one GPU has taken, by all its users, by the counter of its driver. The driver's
 /// management library (NVML) is looked for at run time; a machine without it, or a GPU without the
 /// counter, has no figures. The driver updates the counter every 20 to 100 ms. Thread-safe.
 class EnergyCounter {

@@ -6,8 +6,8 @@
 
 namespace fovea {
 
-/// How much memory the last 32 runs needed, for whoever keeps memory from run to run: what lies
-/// idle may be given back. There is no timer: memory of a run that nothing follows is kept.
+/// The memory that the last 32 runs needed. An object that keeps memory from run to run may give
+/// back what lies idle. There is no timer: memory of a run that nothing follows is kept.
 class RecentNeed {
  public:
   static constexpr std::size_t kRuns = 32;
@@ -17,7 +17,7 @@ class RecentNeed {
     next_ = (next_ + 1) % kRuns;
     count_ = std::min(count_ + 1, kRuns);
   }
-  /// Of the last 32 runs, or of all if there were fewer.
+  /// The most bytes of the last 32 runs, or of all if there were fewer.
   [[nodiscard]] std::size_t largest() const noexcept { return std::ranges::max(bytes_); }
   /// Whether 32 runs have needed less than half of `held` bytes.
   [[nodiscard]] bool is_far_below(std::size_t held) const noexcept {

@@ -13,7 +13,7 @@ void take(Arena& arena, std::size_t bytes) {
   (void)arena.tensor(DType::kU8, {static_cast<std::int64_t>(bytes)});
 }
 
-/// For the rest of the caller's scope.
+/// Takes memory for the rest of the caller's scope.
 void keep(Arena& arena, std::size_t bytes) {
   if (bytes > 0) (void)arena.tensor(DType::kU8, {static_cast<std::int64_t>(bytes)});
 }

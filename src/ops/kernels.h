@@ -19,7 +19,7 @@
 
 namespace fovea {
 
-/// What a backend must compute: one function per op. Arguments have been checked by the op
+/// The functions that a backend must compute, one per op. Arguments have been checked by the op
 /// functions in ops/*.h, whose comments are the contract; nothing here is called for empty inputs.
 /// Every body submits to the stream of the submission, takes scratch memory from its arena alone,
 /// and is safe to capture. Thread-safe, but for kernels that count (cost_kernels.h). No result
@@ -48,7 +48,7 @@ class Kernels {
   /// Takes what linear() over projection_args(args) and attention() over attention_args(args) take.
   virtual void projected_attention(const Submission& submission,
                                    const ops::ProjectedAttentionArgs& args) const = 0;
-  /// Nothing on backends that compute blocks op by op, as the next two.
+  /// Backends that compute blocks op by op return nothing here and from the next two.
   [[nodiscard]] virtual ops::PreparedBlocks prepare_blocks(
       Device&, std::span<const ops::BlockLayers>) const {
     return {};
@@ -74,7 +74,7 @@ class Kernels {
   virtual void im2col_3x3(const Submission& submission, const ops::Im2colArgs& args) const = 0;
   virtual void grid_attention(const Submission& submission,
                               const ops::GridAttentionArgs& args) const = 0;
-  /// As attention_workspace, for grid_attention().
+  /// Bytes that grid_attention() takes from the arena, as attention_workspace() for attention().
   [[nodiscard]] virtual std::size_t grid_attention_workspace(
       const ops::GridAttentionArgs& args) const = 0;
 };

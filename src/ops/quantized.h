@@ -12,7 +12,7 @@ namespace fovea::ops {
 // beginning at a multiple of 128 bytes. layer_norm() and rms_norm() write such a tensor if `out` is
 // one; layers with quantized weights read it as x, and so need not quantize x themselves.
 
-/// Where the parts of a quantized tensor are.
+/// The places of the parts of a quantized tensor.
 struct QuantizedRows {
   std::byte* values;  ///< [rows, cols]
   float* scale;       ///< [rows]

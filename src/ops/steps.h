@@ -5,13 +5,15 @@
 
 namespace fovea::ops {
 
-// What ops that are made of other ops need of those.
+// The checks and the steps that ops share which are made of other ops.
 
-/// The checks of linear() by themselves. @throws Error as linear.
+/// The checks of linear() by themselves. @throws Error(kInvalidArgument).
 void check_linear(const LinearArgs& args);
 /// The checks of sequences over `rows` rows. @param op the name in messages.
+/// @throws Error(kInvalidArgument).
 void check_sequences(const char* op, const Sequences& sequences, std::int64_t rows);
-/// The checks of attention(). @param op the name in messages. @throws Error as attention.
+/// The checks of attention() by themselves. @param op the name in messages.
+/// @throws Error(kInvalidArgument).
 void check_attention(const char* op, const AttentionArgs& args);
 
 /// Whether there is nothing to compute.

@@ -109,7 +109,7 @@ void CallToBlocks::place_slots_on_device() {
 
 void CallToBlocks::place_slots_on_host() {
   staged_.resize(slots_.size());
-  if (call_.num_ranks() == 1) return;  // nobody else looks into the slots
+  if (call_.num_ranks() == 1) return;  // no other rank reads the slots
   for (std::size_t item = 0; item < slots_.size(); ++item) {
     if (slots_[item].device == RowBlock::kHost) continue;
     staged_[item].resize(packed_bytes(slots_[item], width()));

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::int64_t kAbsent = -1;
 
-/// What every description begins with. Lists follow: retained, timestamps, message.
+/// The beginning of every description. Lists follow: retained, timestamps, message.
 struct Fixed {
   std::int64_t rows = 0;
   std::int64_t width = 0;

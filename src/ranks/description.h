@@ -8,7 +8,7 @@
 
 namespace fovea::ranks {
 
-/// Appends what an embedding says besides its name and its rows, for a rank of the same build.
+/// Appends all members of an embedding but its name and its rows, for a rank of the same build.
 void append_description(const Embedding& item, std::vector<std::byte>& bytes);
 
 /// Reads what append_description has written from the front of `bytes`, which then begins behind

@@ -42,7 +42,7 @@ void RankCall::on_all_ranks(const std::function<void()>& work) {
       rethrow_as_error();
     }
   } catch (const Error& error) {
-    // Others have failed before, and tell why.
+    // Others have failed before, and report why.
     const bool only_raised = error.code() == ErrorCode::kCancelled &&
                              ranks_.raised().stop_requested() &&
                              !options_.bounds.stop.stop_requested();

@@ -55,7 +55,7 @@ class RankCall {
   /// another rank has failed.
   void encode_share(const Encode& encode);
 
-  /// Tells all ranks what has come of their shares, rows aside.
+  /// Gathers the descriptions of all shares on all ranks.
   void exchange();
   /// The results of all ranks, in the order of the items: this rank's as they were encoded, those
   /// of others without data. Once, after exchange(), as part of work on all ranks.
@@ -67,7 +67,7 @@ class RankCall {
   [[nodiscard]] std::size_t num_ranks() const { return static_cast<std::size_t>(ranks_.size()); }
 
  private:
-  /// What a rank tells the others about its share.
+  /// The sizes of a share, which its rank sends to the others.
   struct ShareSizes {
     std::uint64_t call = 0;  ///< hash of what the call was made with
     std::uint64_t description_bytes = 0;

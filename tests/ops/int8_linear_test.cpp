@@ -135,7 +135,7 @@ Matrix wild_rows(std::int64_t rows, std::int64_t cols) {
     for (std::int64_t c = 0; c < cols; ++c)
       x.at(r, c) *= std::pow(10.0f, static_cast<float>(r % 9) - 4.0f);
   }
-  for (std::int64_t r = 0; r < rows; r += 3) {  // wide numbers, up to more than a row may have
+  for (std::int64_t r = 0; r < rows; r += 3) {  // outliers, up to more than a row may have
     for (std::int64_t i = 0; i < r; i += 3) x.at(r, (i * 37 + r) % cols) *= i % 2 == 0 ? 90 : -1e4f;
   }
   std::fill_n(x.values.begin(), cols, 3.0f);         // one number only

@@ -1,4 +1,4 @@
-// What all communicators have in common.
+// The functions that all communicators have in common.
 #include "fovea/communicator.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// How the ranks of a group find each other.
+// Groups of processes and of threads are made here.
 #include <utility>
 #include <vector>
 

@@ -11,7 +11,7 @@
 
 namespace fovea::ranks {
 
-/// How the ranks of a group talk to each other; the same on all of them.
+/// The options of a group; the same on all ranks.
 struct GroupOptions {
   int size = 1;
   std::chrono::milliseconds time_limit{0};

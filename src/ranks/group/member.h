@@ -55,7 +55,7 @@ class Member final : public Communicator {
   void check() const;
   /// Waits until all ranks have arrived at the present round of a gather.
   void wait_for_round();
-  /// Where a rank's piece of the present round is.
+  /// The memory of a rank's piece of the present round.
   [[nodiscard]] std::span<const std::byte> piece_of(int rank, std::size_t bytes) const;
   /// Sends a message and `bytes` with it. The receiving thread finds out what goes wrong.
   void send(const Message& message, std::span<const std::byte> bytes = {}) noexcept;

@@ -14,7 +14,7 @@ namespace {
 constexpr const char* kFile = "libnccl.so.2";
 constexpr int kOldest = 21800;
 
-/// From where the system's loader looks, which is not the working folder.
+/// Loads NCCL from where the system's loader looks, which is not the working folder.
 void* open_library() {
   (void)setenv("NCCL_NVLS_ENABLE", "0", /*overwrite=*/1);
   // RTLD_NODELETE: it has threads and exit handlers of its own.

@@ -21,7 +21,7 @@ struct NcclUniqueId {
 enum class NcclResult : int { kSuccess = 0, kInProgress = 7 };
 
 /// ncclConfig_t as of version 2.18. Later versions take what an older size and version say; the
-/// padding at its end is a member of later ones, so it says "undefined", too.
+/// padding at its end is a member of later ones, so it is "undefined", too.
 struct NcclConfig {
   std::size_t size = sizeof(NcclConfig);
   unsigned magic = 0xcafebeef;

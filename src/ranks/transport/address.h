@@ -6,7 +6,7 @@
 
 namespace fovea::ranks {
 
-/// Where ranks meet: a path, or a host and a port.
+/// The place where ranks meet: a path, or a host and a port.
 struct Address {
   std::string text;  ///< as it was given
   std::string path;  ///< empty: host and port

@@ -16,8 +16,8 @@ inline constexpr std::size_t kPieceBytes = std::size_t{1} << 20;
 /// have read what the half held.
 class SharedMemory {
  public:
-  /// New memory for `size` ranks, without a name, whose size nobody can change. It goes when no
-  /// process has it any more.
+  /// New memory for `size` ranks, without a name, whose size no process can change. It is freed
+  /// when no process has it any more.
   /// @throws Error(kOutOfMemory), Error(kIo).
   [[nodiscard]] static FileDescriptor create(int size);
 
@@ -29,7 +29,7 @@ class SharedMemory {
   SharedMemory& operator=(SharedMemory&& other) noexcept;
 
   [[nodiscard]] bool is_mapped() const noexcept { return !bytes_.empty(); }
-  /// Where a rank puts its piece of a round.
+  /// The memory for a rank's piece of a round.
   [[nodiscard]] std::span<std::byte> piece(std::uint64_t round, int rank) const noexcept;
 
  private:

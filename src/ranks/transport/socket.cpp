@@ -17,7 +17,7 @@ namespace fovea::ranks {
 
 namespace {
 
-/// What one attempt moved: a number of bytes, 0 if the socket is not ready, -1 if it is closed.
+/// The bytes that one attempt moved, 0 if the socket is not ready, -1 if it is closed.
 ssize_t outcome(ssize_t moved) noexcept {
   if (moved > 0) return moved;
   const bool again = moved < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR);

@@ -13,7 +13,7 @@ namespace fovea::ranks {
 
 using Clock = std::chrono::steady_clock;
 
-/// How an attempt to send or receive ended.
+/// The end of an attempt to send or receive.
 enum class Transfer {
   kDone,
   kClosed,  ///< the other end is closed: its process has ended, or has let go of the socket

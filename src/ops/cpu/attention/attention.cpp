@@ -60,7 +60,7 @@ Sequences read_sequences(const ops::AttentionArgs& args) {
   return seqs;
 }
 
-/// What computes a task, and what it may be given.
+/// The kernel of all tasks of an op, with the bounds of a task.
 struct TaskKernel {
   AttentionKernel kernel;
   std::int64_t most_queries;
@@ -73,7 +73,7 @@ struct TaskKernel {
         scratch_floats(of.scratch_floats(head_dim, most_queries, 0)),
         rotation(angles) {}
 
-  /// Of a row and those that follow.
+  /// The angles of a row and those that follow.
   [[nodiscard]] AttentionAngles angles(std::int64_t row, std::int64_t head_dim) const {
     if (!rotation.cos) return {};
     const std::int64_t offset = row * (head_dim / 2);

@@ -20,7 +20,7 @@ namespace fovea::cpu {
 
 namespace {
 
-/// How an op is divided into tasks, and the memory of a task. All sizes in tokens or floats.
+/// The division of an op into tasks, and the memory of a task. All sizes are in tokens or floats.
 struct GridPlan {
   GridPlan(const ops::GridAttentionArgs& args, const AttentionKernel& kernel)
       : height(args.height),
@@ -159,7 +159,7 @@ class HeadView {
   const float* pad_;
 };
 
-/// What all tasks of an op share.
+/// The arguments that all tasks of an op share.
 struct Work {
   const ops::GridAttentionArgs& args;
   const GridPlan& plan;

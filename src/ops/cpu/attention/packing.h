@@ -20,7 +20,7 @@ class ScratchParts {
     used_ += floats;
     return part;
   }
-  /// Of all parts, in whole cache lines.
+  /// Floats of all parts, in whole cache lines.
   [[nodiscard]] std::int64_t floats() const { return (used_ + 15) / 16 * 16; }
 
  private:

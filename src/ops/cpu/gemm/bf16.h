@@ -53,8 +53,8 @@ constexpr GemmKernel bf16_kernel(const char* name, std::int64_t rows, bool is_fa
           .is_fast = is_fast};
 }
 
-/// In vectors. 4 tiles of 14 rows share what is fetched of the weights: with 4096 features the 465
-/// KB of 56 rows stay in the L2 of the thread beside two panels.
+/// The kernel in vectors. 4 tiles of 14 rows share what is fetched of the weights: with 4096
+/// features the 465 KB of 56 rows stay in the L2 of the thread beside two panels.
 template <class V, int kTileRows>
 constexpr GemmKernel bf16_kernel(const char* name, bool is_fast = false) {
   return bf16_kernel<V, VectorTiles<Bf16Numbers<V>, kTileRows>>(name, 56, is_fast);

@@ -1,6 +1,7 @@
 #pragma once
 
-// From sums in f32 to the output. Include only from the unit of an instruction set.
+// The last steps of a layer, from sums in f32 to the output. Include only from the unit of an
+// instruction set.
 
 #include "ops/cpu/gemm/task.h"
 #include "ops/cpu/simd/activation.h"

@@ -17,7 +17,7 @@ namespace {
 
 std::int64_t whole_lines(std::int64_t bytes) { return round_up(bytes, kLineBytes); }
 
-/// Where the rows of a layer lie in its workspace, in bytes.
+/// The layout of a layer's rows in its workspace, in bytes.
 struct RowLayout {
   std::int64_t stride;     ///< of values
   std::int64_t int8_rows;  ///< where they begin

@@ -8,40 +8,41 @@
 
 namespace fovea::cpu {
 
-// Linear layers on the CPU. A row has the same bits whatever else is in the batch. What they are
-// depends on the format:
+// Linear layers on the CPU. A row has the same bits whatever else is in the batch. Which bits those
+// are depends on the format.
 //
-// kF32: weights are f32, or bf16 where the checkpoint has bf16, and widened when they are read.
-// Every
-//   element is one chain of multiply-adds with k ascending; units with fused ones round once.
+// kF32
+// Weights are f32, or bf16 where the checkpoint has bf16, and widened when they are read. Every
+// element is one chain of multiply-adds with k ascending; units with fused ones round once.
 //
-// kBf16: numbers in bf16 with sums in f32. Weights are rounded when they are packed, rows when they
-//   come; bias, activation and residual are f32. Denormal operands and results are zero, as in
-//   kTowerFloatMode (core/float_mode.h). Products are summed up in one of two orders:
-//   - With AMX as TDPBF16PS does it. k ascends in steps of 32 values, with zeros behind the last.
-//   Of a
-//     step, the even and the odd k are two chains of fused multiply-adds from zero; the two are
-//     added, then their sum to that of the steps before.
-//   - Without it as VDPBF16PS does it: every element is one chain of fused multiply-adds, pair of k
-//   by
-//     pair of k ascending, in a pair the second k first.
-//   The bits are the same for all units without AMX; which NaN a NaN is may differ.
-//   Source: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2, TDPBF16PS,
-//   VDPBF16PS and VCVTNEPS2BF16. The tests found Zen 5 to compute what it says of the latter two,
-//   bit by bit.
+// kBf16
+// Numbers are bf16, sums f32. Weights are rounded when they are packed, rows when they come; bias,
+// activation and residual are f32. Denormal operands and results are zero, as in kTowerFloatMode
+// (core/float_mode.h). Products are summed up in one of two orders:
+// - With AMX as TDPBF16PS does it. k ascends in steps of 32 values, with zeros behind the last. Of
+// a
+//   step, the even and the odd k are two chains of fused multiply-adds from zero; the two are
+//   added, then their sum to that of the steps before.
+// - Without it as VDPBF16PS does it: every element is one chain of fused multiply-adds, pair of k
+// by
+//   pair of k ascending, in a pair the second k first.
+// The bits are the same for all units without AMX; which NaN a NaN is may differ.
+// Source: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2, TDPBF16PS,
+// VDPBF16PS and VCVTNEPS2BF16. The tests found Zen 5 to compute what it says of the latter two, bit
+// by bit.
 //
-// kInt8: weights W[n, k] ~ c[n] + s[n] q[n, k], q in [-127, 127], from the smallest weight of a row
-// to
-//   its largest, c in the middle. Rows: x[r, k] ~ m[r] + t[r] p[r, k], p in [0, 255], from the
-//   smallest number of a row, or 0, to its largest, or 0. Where this leaves out up to 8 wide
-//   numbers of at least 256, an end is halved, again and again; p of a wide number has more than 8
-//   bits. Then
-//     x W^T [r, n] ~ s[n] (t[r] sum_k p[r, k] q[n, k] + m[r] sum_k q[n, k])
-//                    + c[n] sum_k (m[r] + t[r] p[r, k]),
-//   with all sums of integers in 32 bits, where they are exact. A row with an infinity or NaN gives
-//   NaN. GELU is approximated to 1.1e-6 (1 + |x|). The bits are the same for all units.
-//   Source: Jacob et al., "Quantization and Training of Neural Networks for Efficient
-//   Integer-Arithmetic-Only Inference", arXiv:1712.05877, section 2.
+// kInt8
+// Weights are W[n, k] ~ c[n] + s[n] q[n, k], q in [-127, 127], from the smallest weight of a row to
+// its largest, c in the middle. Rows are x[r, k] ~ m[r] + t[r] p[r, k], p in [0, 255], from the
+// smallest number of a row, or 0, to its largest, or 0. In a row of at least 256 numbers an end of
+// the range is halved, again and again, while at most 8 numbers, the outliers, lie outside; p of an
+// outlier has more than 8 bits. Then
+//   x W^T [r, n] ~ s[n] (t[r] sum_k p[r, k] q[n, k] + m[r] sum_k q[n, k])
+//                  + c[n] sum_k (m[r] + t[r] p[r, k]),
+// with all sums of integers in 32 bits, where they are exact. A row with an infinity or NaN gives
+// NaN. GELU is approximated to 1.1e-6 (1 + |x|). The bits are the same for all units.
+// Source: Jacob et al., "Quantization and Training of Neural Networks for Efficient
+// Integer-Arithmetic-Only Inference", arXiv:1712.05877, section 2.
 
 /// Most values of k in kInt8: sums of so many products of [0, 255] and [-127, 127] stay below 2^31.
 inline constexpr std::int64_t kMaxInt8Features = 65536;

@@ -13,16 +13,16 @@
 
 namespace fovea::cpu {
 
-/// Adds to the sums of a row what its wide numbers lack.
+/// Adds the excess of its outliers to the sums of a row.
 template <class V>
-void add_wide(const Int8Row& row, const std::byte* panel, std::int32_t* sums) {
-  for (std::int32_t i = 0; i < row.num_wide; ++i) {
-    const WideNumber& number = row.wide[i];
-    const std::byte* const weights = panel + number.k / kGroupBytes * kPanelRowBytes;
+void add_outliers(const Int8Row& row, const std::byte* panel, std::int32_t* sums) {
+  for (std::int32_t i = 0; i < row.num_outliers; ++i) {
+    const Outlier& outlier = row.outliers[i];
+    const std::byte* const weights = panel + outlier.k / kGroupBytes * kPanelRowBytes;
     for (std::int64_t c = 0; c < kPanelColumns; c += V::kWidth) {
-      V::store_int(sums + c, V::add_int8(V::load_int(sums + c), number.excess,
+      V::store_int(sums + c, V::add_int8(V::load_int(sums + c), outlier.excess,
                                          V::load_int(weights + c * kGroupBytes),
-                                         static_cast<int>(number.k % kGroupBytes)));
+                                         static_cast<int>(outlier.k % kGroupBytes)));
     }
   }
 }
@@ -61,7 +61,7 @@ struct Int8Finish {
   static void finish(const GemmTask& task, const PanelTile& tile, std::int32_t* sums) {
     const std::byte* const panel = task.panels + tile.column / kPanelColumns * task.panel_bytes;
     for (std::int64_t r = 0; r < tile.rows; ++r)
-      add_wide<V>(task.int8_rows[tile.row + r], panel, sums + r * kPanelColumns);
+      add_outliers<V>(task.int8_rows[tile.row + r], panel, sums + r * kPanelColumns);
     for (std::int64_t c = 0; c < kPanelColumns; c += V::kWidth) {
       const std::int64_t column = tile.column + c;
       if (column >= task.columns) return;
@@ -87,8 +87,8 @@ constexpr GemmKernel int8_kernel(const char* name, std::int64_t rows) {
           .limits = {.tile_rows = Tiles::kRows, .rows = rows, .panels = 32}};
 }
 
-/// In vectors. 8 tiles of 14 rows share what is fetched of the weights: with 4096 features the 455
-/// KB of 112 rows stay in the L2 of the thread beside two panels.
+/// The kernel in vectors. 8 tiles of 14 rows share what is fetched of the weights: with 4096
+/// features the 455 KB of 112 rows stay in the L2 of the thread beside two panels.
 template <class V, int kTileRows>
 constexpr GemmKernel int8_kernel(const char* name) {
   return int8_kernel<V, VectorTiles<Int8Numbers<V>, kTileRows>>(name, 112);

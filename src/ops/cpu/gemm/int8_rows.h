@@ -7,10 +7,10 @@
 
 namespace fovea::cpu {
 
-/// Rows with so many numbers may have wide ones: enough that kMaxWide are few, and not too many for
-/// sums of 32 bits: 16384 * 255 * 127 + kMaxWide * 127 * (255 << kMaxHalvings) < 2^31.
-inline constexpr std::int64_t kFewestWideFeatures = 256;
-inline constexpr std::int64_t kMostWideFeatures = 16384;
+/// Rows with so many numbers may have outliers: enough that kMaxOutliers are few, and not too many
+/// for sums of 32 bits: 16384 * 255 * 127 + kMaxOutliers * 127 * (255 << kMaxHalvings) < 2^31.
+inline constexpr std::int64_t kFewestOutlierFeatures = 256;
+inline constexpr std::int64_t kMostOutlierFeatures = 16384;
 /// Either end of the range of a row is halved so often at most.
 inline constexpr int kMaxHalvings = 11;
 
@@ -52,21 +52,21 @@ RowRange range_of(const float* x, std::int64_t cols) {
           V::sum(V::add(poison[0], poison[1]))};
 }
 
-/// Whether at most kMaxWide elements lie outside of the range.
+/// Whether at most kMaxOutliers elements lie outside of the range.
 template <class V>
 bool leaves_few(const RowRange& range, const float* x, std::int64_t cols) {
   const typename V::Reg low = V::broadcast(range.low);
   const typename V::Reg high = V::broadcast(range.high);
   int count = 0;
-  for (std::int64_t c = 0; c < cols && count <= kMaxWide; c += V::kWidth)
+  for (std::int64_t c = 0; c < cols && count <= kMaxOutliers; c += V::kWidth)
     count += V::count_outside(load_row<V>(x + c, cols - c), low, high);
-  return count <= kMaxWide;
+  return count <= kMaxOutliers;
 }
 
-/// Halves first the upper, then the lower end of the range as long as few numbers become wide.
+/// Halves first the upper, then the lower end of the range as long as few numbers become outliers.
 template <class V>
-RowRange without_wide(RowRange range, const float* x, std::int64_t cols) {
-  if (cols < kFewestWideFeatures || cols > kMostWideFeatures) return range;
+RowRange without_outliers(RowRange range, const float* x, std::int64_t cols) {
+  if (cols < kFewestOutlierFeatures || cols > kMostOutlierFeatures) return range;
   for (float RowRange::*const end : {&RowRange::high, &RowRange::low}) {
     for (int halvings = 0; halvings < kMaxHalvings && range.*end != 0.0f; ++halvings) {
       RowRange half = range;
@@ -78,9 +78,10 @@ RowRange without_wide(RowRange range, const float* x, std::int64_t cols) {
   return range;
 }
 
-/// Lists the wide numbers of a row, which has at most kMaxWide of them.
+/// Lists the outliers of a row, which has at most kMaxOutliers of them.
 template <class V>
-void list_wide(const float* x, std::int64_t cols, RowRange range, float per_step, Int8Row& row) {
+void list_outliers(const float* x, std::int64_t cols, RowRange range, float per_step,
+                   Int8Row& row) {
   const typename V::Reg low = V::broadcast(range.low);
   const typename V::Reg high = V::broadcast(range.high);
   for (std::int64_t c = 0; c < cols; c += V::kWidth) {
@@ -89,7 +90,8 @@ void list_wide(const float* x, std::int64_t cols, RowRange range, float per_step
       if (!(x[k] < range.low || x[k] > range.high)) continue;
       const float steps = __builtin_nearbyintf((x[k] - range.low) * per_step);
       const float excess = x[k] < range.low ? steps : steps - 255.0f;
-      row.wide[row.num_wide++] = {static_cast<std::int32_t>(k), static_cast<std::int32_t>(excess)};
+      row.outliers[row.num_outliers++] = {static_cast<std::int32_t>(k),
+                                          static_cast<std::int32_t>(excess)};
     }
   }
 }
@@ -129,28 +131,29 @@ float total_of(const Int8Row& row, const std::uint8_t* values, std::int64_t cols
   std::int32_t sum = 0;
   for (const std::int32_t lane : lanes) sum += lane;
   for (; k < cols; ++k) sum += values[k];
-  for (std::int32_t i = 0; i < row.num_wide; ++i) sum += row.wide[i].excess;
+  for (std::int32_t i = 0; i < row.num_outliers; ++i) sum += row.outliers[i].excess;
   const float steps = row.scale * static_cast<float>(sum);
   return steps + row.offset * static_cast<float>(cols);
 }
 
-/// 256 steps from the smallest element of a row to the largest that is not wide.
+/// 256 steps from the smallest element of a row to the largest that is no outlier.
 template <class V>
 void quantize_row(const float* x, std::int64_t cols, std::uint8_t* values, Int8Row& row) {
   constexpr float kSteps = 255.0f;
   constexpr float kSmallestRange = 1e-25f;  // below it a row counts as constant
   constexpr float kLargestRange = 1e38f;
   const RowRange whole = range_of<V>(x, cols);
-  const bool may_have_wide = whole.poison == 0.0f && whole.high - whole.low > kSmallestRange &&
-                             whole.high - whole.low <= kLargestRange;
-  const RowRange range = may_have_wide ? without_wide<V>(whole, x, cols) : whole;
+  const bool may_have_outliers = whole.poison == 0.0f && whole.high - whole.low > kSmallestRange &&
+                                 whole.high - whole.low <= kLargestRange;
+  const RowRange range = may_have_outliers ? without_outliers<V>(whole, x, cols) : whole;
   const float width = range.high - range.low;
   const bool is_constant = width < kSmallestRange;
   const float steps = is_constant ? 0.0f : kSteps / width;
   row.scale = (is_constant ? 0.0f : width / kSteps) + range.poison;
   row.offset = range.low;
-  row.num_wide = 0;
-  if (range.low != whole.low || range.high != whole.high) list_wide<V>(x, cols, range, steps, row);
+  row.num_outliers = 0;
+  if (range.low != whole.low || range.high != whole.high)
+    list_outliers<V>(x, cols, range, steps, row);
   quantize_values<V>(x, cols, range.low, steps, values);
   row.total = total_of<V>(row, values, cols);
 }

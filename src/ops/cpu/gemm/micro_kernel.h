@@ -152,7 +152,7 @@ MultiplyTile<Numbers, Rows, Weights> multiply_tile_of(std::int64_t rows) {
   return kTiles[static_cast<std::size_t>(rows)];
 }
 
-/// What is multiplied in tiles of a whole panel.
+/// The product in tiles of a whole panel.
 struct TileOperands {
   TileRows x;
   std::int64_t rows;  ///< 1..kRows of the tiles

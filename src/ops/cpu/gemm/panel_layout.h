@@ -6,14 +6,13 @@
 
 namespace fovea::cpu {
 
-/// How packed weights lie in memory: ceil(out_features / 32) panels, one after the other. A row of
-/// a panel holds `group` values of k of 32 columns; those of a column lie side by side. Zeros stand
-/// where k or a column does not exist.
+/// The layout of packed weights in memory: ceil(out_features / 32) panels, one after the other. A
+/// row of a panel holds `group` values of k of 32 columns; those of a column lie side by side.
+/// Zeros stand where k or a column does not exist.
 ///
 ///   f32   group 1
-///   bf16  group 1, for rows in f32: word j of a row holds column j in its lower and column j + 16
-///   in
-///         its upper half, so that one shift and one mask widen 16 words to 32 floats
+///   bf16  group 1, for rows in f32: word j of a row holds column j in its lower half and column
+///         j + 16 in its upper one, so that one shift and one mask widen 16 words to 32 floats
 ///   bf16  group 2, whole steps of 32
 ///   int8  group 4, whole steps of 64
 struct PanelLayout {

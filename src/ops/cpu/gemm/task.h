@@ -11,7 +11,7 @@
 // set.
 namespace fovea::cpu {
 
-/// What a GEMM multiplies; gemm.h defines the results.
+/// The format that a GEMM multiplies; gemm.h defines the results.
 enum class GemmFormat { kF32, kBf16, kInt8 };
 
 /// Columns of one panel of packed weights.
@@ -27,24 +27,24 @@ inline constexpr std::int64_t kStepRows = 16;
 
 inline constexpr std::int64_t kLineBytes = 64;
 
-/// Most wide numbers of a row in int8. Few rows have any: a trained tower has some numbers far
+/// Most outliers of a row in int8. Few rows have any: a trained tower has some numbers far
 /// larger than the others, and 256 steps up to them would leave hardly a step to the rest.
-inline constexpr int kMaxWide = 8;
+inline constexpr int kMaxOutliers = 8;
 
-/// A number that does not fit 8 bits: what its value lacks.
-struct WideNumber {
+/// A number that does not fit 8 bits: its value is the nearest that does, `excess` the rest.
+struct Outlier {
   std::int32_t k;
   std::int32_t excess;
 };
 
-/// What a kernel of int8 knows of a row besides its values: x[k] = offset + scale * value[k], up to
-/// rounding, plus scale * excess for wide numbers; total is the sum of that over k.
+/// The numbers that a kernel of int8 needs of a row besides its values: x[k] = offset + scale *
+/// value[k], up to rounding, plus scale * excess for outliers; total is the sum of that over k.
 struct Int8Row {
   float scale;
   float offset;
   float total;
-  std::int32_t num_wide;
-  WideNumber wide[kMaxWide];
+  std::int32_t num_outliers;
+  Outlier outliers[kMaxOutliers];
 };
 
 /// Some rows to bring into the format. Row r begins at values + r * stride. In bf16 the values from
@@ -85,7 +85,7 @@ struct GemmTask {
   std::byte* scratch;    ///< GemmKernel::scratch_bytes, aligned to 64, of the thread
 };
 
-/// What bounds a task.
+/// The bounds of a task.
 struct TaskLimits {
   std::int64_t tile_rows;  ///< rows that the micro-kernel computes at once
   std::int64_t rows;       ///< most rows of a task

@@ -7,7 +7,7 @@
 
 namespace fovea::cpu {
 
-/// How a layer is cut: rows and panels are split into so many nearly equal parts.
+/// The cut of a layer into tasks: rows and panels are split into so many nearly equal parts.
 struct TaskShape {
   std::int64_t row_parts = 1;
   std::int64_t panel_parts = 1;

@@ -19,16 +19,16 @@ struct CpuId {
   unsigned edx = 0;
 };
 
-/// Leaf 7 of CPUID; zeros where the processor has no such leaf.
-CpuId read_leaf7(unsigned subleaf) noexcept {
+/// CPUID with 7 in EAX and this number in ECX; zeros where the processor does not know them.
+CpuId read_cpuid7(unsigned ecx) noexcept {
   CpuId id;
-  if (__get_cpuid_count(7, subleaf, &id.eax, &id.ebx, &id.ecx, &id.edx) == 0) return {};
+  if (__get_cpuid_count(7, ecx, &id.eax, &id.ebx, &id.ecx, &id.edx) == 0) return {};
   return id;
 }
 
 bool has_avx_vnni() noexcept {
   constexpr unsigned kBit = 1u << 4;
-  return (read_leaf7(1).eax & kBit) != 0;
+  return (read_cpuid7(1).eax & kBit) != 0;
 }
 
 bool has_amx() noexcept {
@@ -36,7 +36,7 @@ bool has_amx() noexcept {
   constexpr unsigned kTiles = 1u << 24;
   constexpr unsigned kInt8 = 1u << 25;
   constexpr unsigned kAll = kBf16 | kTiles | kInt8;
-  return (read_leaf7(0).edx & kAll) == kAll;
+  return (read_cpuid7(0).edx & kAll) == kAll;
 }
 
 bool request_tiles() noexcept {

@@ -4,7 +4,7 @@
 
 namespace fovea {
 
-/// How much of a processor the CPU kernels may use, in ascending order. kAvx512 allows everything
+/// The instruction sets that the CPU kernels may use, in ascending order. kAvx512 allows everything
 /// that this machine has.
 enum class CpuIsa : int { kPortable, kAvx2, kAvx512 };
 
@@ -28,7 +28,7 @@ inline constexpr CpuFeatures kFastVdpbf16ps = 1u << 5;
 /// AMX for int8 and bf16, whose registers the system grants to this process.
 inline constexpr CpuFeatures kAmx = 1u << 6;
 
-/// What this machine has, found out once. The first call asks Linux for the registers of AMX on
+/// The features of this machine, read once. The first call asks Linux for the registers of AMX on
 /// behalf of all threads. Source: Linux, Documentation/arch/x86/xstate.rst, "Using dynamically
 /// enabled XSTATE features in user space applications".
 [[nodiscard]] CpuFeatures cpu_features() noexcept;

@@ -1,4 +1,4 @@
-// The table of instruction sets, and the choice of kernels.
+// The table of instruction sets, and the choice among their kernels.
 #include "ops/cpu/isa/isa_kernels.h"
 
 namespace fovea::cpu {

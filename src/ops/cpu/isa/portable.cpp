@@ -1,4 +1,5 @@
-// For every processor: the bits of the other units, with whatever instructions there are.
+// Kernels for every processor: they have the bits of the other units, with the instructions that
+// the compiler finds.
 #include "ops/cpu/simd/portable.h"
 // The bodies are templates over types of this file.
 #include "ops/cpu/attention/body.h"

@@ -62,7 +62,7 @@ struct AxisTaps {
   std::array<float, kTaps> weight;
 };
 
-/// Of patch i of n, on an axis of `side` entries, as add_positions_bilinear says.
+/// The taps of patch i of n, on an axis of `side` entries, as add_positions_bilinear defines them.
 AxisTaps<2> linear_taps(std::int32_t i, std::int32_t n, std::int64_t side) {
   const auto end = static_cast<float>(side - 1);
   float position = 0.0f;
@@ -76,7 +76,7 @@ AxisTaps<2> linear_taps(std::int32_t i, std::int32_t n, std::int64_t side) {
   return {{low, std::min(low + 1, side - 1)}, {1 - fraction, fraction}};
 }
 
-/// Of patch i of n, on an axis of `side` entries, as add_positions_bicubic says.
+/// The taps of patch i of n, on an axis of `side` entries, as add_positions_bicubic defines them.
 AxisTaps<4> cubic_taps(std::int32_t i, std::int32_t n, std::int64_t side) {
   constexpr float kA = -0.75f;
   const auto near = [](float d) { return ((kA + 2) * d - (kA + 3)) * d * d + 1; };

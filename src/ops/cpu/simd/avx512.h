@@ -47,7 +47,7 @@ struct Simd {
   static Reg where_negative(Reg x, Reg yes, Reg no) {
     return _mm512_mask_blend_ps(_mm512_movepi32_mask(_mm512_castps_si512(x)), no, yes);
   }
-  /// To the nearest integer, halves to even.
+  /// Rounds to the nearest integer, halves to even.
   static Reg round(Reg a) {
     return _mm512_roundscale_ps(a, _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
   }
@@ -97,7 +97,7 @@ struct Simd {
   static Int zero() { return Int{}; }
   static Int load_int(const void* p) { return ints(_mm512_loadu_si512(p)); }
   static void store_int(void* p, Int a) { _mm512_storeu_si512(p, bits(a)); }
-  /// The same 32 bits for every lane.
+  /// Every lane gets the same 32 bits.
   static Int broadcast_int(const void* p) {
     int value = 0;
     __builtin_memcpy(&value, p, sizeof(value));
@@ -179,7 +179,7 @@ struct Simd {
   static void store_shorts(void* p, Reg a) {
     _mm256_storeu_si256(static_cast<__m256i*>(p), _mm512_cvtepi32_epi16(_mm512_cvtps_epi32(a)));
   }
-  /// Of every lane, bits compared as an integer.
+  /// The operand with the larger bits, compared as integers, lane by lane.
   static Reg with_larger_bits(Reg a, Reg b) {
     return _mm512_castsi512_ps(_mm512_max_epi32(_mm512_castps_si512(a), _mm512_castps_si512(b)));
   }

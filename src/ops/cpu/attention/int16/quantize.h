@@ -101,7 +101,7 @@ typename V::Reg largest_of_rows(const AttentionRows& rows, std::int64_t count,
   return largest[0];
 }
 
-/// What numbers of these largest magnitudes are divided by; 0 where one is not finite.
+/// The divisor of numbers of these largest magnitudes; 0 where one is not finite.
 template <class V>
 typename V::Reg finite_or_zero(typename V::Reg largest) {
   constexpr float kLargest = 3.40282347e38f;
@@ -162,7 +162,7 @@ float score_steps(std::int64_t head_dim) {
       static_cast<std::int32_t>(__builtin_sqrt(2147483647.0 / static_cast<double>(head_dim))));
 }
 
-/// What a step of the streaming softmax multiplies by.
+/// The factors of a step of the streaming softmax.
 template <class V, int kVectors>
 struct StepWeights {
   typename V::Reg before[kVectors];  ///< the sums so far

@@ -64,7 +64,7 @@ class TileProducts {
     }
   }
 
-  /// What stands for a key that does not exist has a weight of 0.
+  /// Numbers in place of a key that does not exist have a weight of 0.
   void pack_values(const float* from, std::int64_t stride, std::int64_t count, const float* steps,
                    float* to) const {
     for (std::int64_t d = 0; d < head_dim_; d += V::kWidth, to += kValueTile) {
@@ -177,7 +177,7 @@ class TileProducts {
     std::int32_t of[3][kAmxRows * V::kWidth];
   };
 
-  /// Where tiles of a factor lie, in floats.
+  /// The places of the tiles of a factor, in floats.
   struct Operand {
     const float* high;
     std::int64_t low;     ///< from those of the high bytes to those of the low ones
