@@ -20,7 +20,6 @@
 #include "device/cpu/cpu_device.h"
 #include "fovea/tower/ops/context.h"
 #include "ops/cpu/cpu_kernels.h"
-#include "ops/cpu/fma_peak.h"
 
 namespace fovea {
 namespace {

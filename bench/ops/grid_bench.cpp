@@ -18,7 +18,6 @@
 #include "device/cpu/cpu_device.h"
 #include "device/cuda_plugin.h"
 #include "ops/cpu/cpu_kernels.h"
-#include "ops/cpu/fma_peak.h"
 #include "ops/kernels.h"
 
 namespace fovea {

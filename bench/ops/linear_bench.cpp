@@ -24,7 +24,6 @@
 #include "device/cpu/cpu_device.h"
 #include "fovea/tower/ops/linear.h"
 #include "ops/cpu/cpu_kernels.h"
-#include "ops/cpu/fma_peak.h"
 #include "peers/gemm_peers.h"
 
 namespace fovea::bench {

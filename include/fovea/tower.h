@@ -26,6 +26,5 @@
 #include "fovea/tower/ops/norm.h"
 #include "fovea/tower/ops/patch.h"
 #include "fovea/tower/ops/projected_attention.h"
-#include "fovea/tower/ops/rope.h"
 #include "fovea/tower/ops/rows.h"
 #include "fovea/tower/version.h"

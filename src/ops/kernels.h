@@ -14,7 +14,6 @@
 #include "fovea/tower/ops/norm.h"
 #include "fovea/tower/ops/patch.h"
 #include "fovea/tower/ops/projected_attention.h"
-#include "fovea/tower/ops/rope.h"
 #include "fovea/tower/ops/rows.h"
 
 namespace fovea {

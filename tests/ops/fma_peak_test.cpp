@@ -1,5 +1,5 @@
 // The peak is a time, so a test can only ask that it is a number.
-#include "ops/cpu/fma_peak.h"
+#include "ops/cpu/cpu_kernels.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // The file of measured GEMM choices, without a GPU: kernels are stand-ins of this test.
-#include "ops/cuda/gemm/choices.h"
+#include "ops/cuda/gemm/choice_table.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Angles of the rotary embedding on every backend.
-#include "fovea/tower/ops/rope.h"
+#include "fovea/tower/ops/projected_attention.h"
 
 #include <gtest/gtest.h>
 

@@ -286,7 +286,7 @@ TEST(IncludeArrowsTable, RefusesWhatTheHouseRefuses) {
                           {"src/ops/cuda/common/launch.cuh", "ops/cuda/kernel_sets.h"},
                           {"src/ops/cuda/common/launch.cuh", "ops/cuda/ptx/ptx.cuh"},
                           {"src/ops/cuda/gemm/hopper/heads.cuh", "ops/cuda/attention/work.h"},
-                          {"src/ops/cuda/rowwise/gated.cu", "ops/cuda/gemm/activation.h"},
+                          {"src/ops/cuda/rowwise/gated.cu", "ops/cuda/gemm/unfused.h"},
                           {"src/ops/cuda/attic/old.cu", "ops/cuda/common/launch.cuh"},
                           {"src/engine/prepare/check_item.h", "engine/cached/item_key.h"},
                           {"src/engine/replicas/replica.h", "engine/engine_impl.h"},

@@ -13,7 +13,6 @@
 #include "media/video.h"
 #include "models/registry.h"
 #include "ops/cpu/cpu_kernels.h"
-#include "ops/cpu/fma_peak.h"
 
 namespace fovea {
 

@@ -73,7 +73,7 @@ class Attributes {
   posix_spawnattr_t attributes_{};
 };
 
-/// What the program needs to find its libraries and plugins, and no secret of the host.
+/// The variables that lead a program to its libraries and plugins, and no secret of the host.
 std::vector<std::string> environment(const std::string& program) {
   std::vector<std::string> variables{
       cat("FOVEA_PLUGIN_DIR=", std::filesystem::path(program).parent_path().string())};
@@ -100,7 +100,7 @@ ChildProcess::ChildProcess(const std::string& program, const std::vector<std::st
   const std::vector<char*> words = pointers(texts);
   const std::vector<char*> settings = pointers(variables);
   int ends[2] = {-1, -1};
-  // Clients of a server read this: where the program is concerns nobody.
+  // Clients of a server read this: the place of the program does not concern them.
   const std::string name = std::filesystem::path(program).filename();
   FOVEA_CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) == 0, kUnavailable,
               "cannot start ", name, ": ", std::strerror(errno));
@@ -136,7 +136,7 @@ bool ChildProcess::is_running() {
   if (pid_ < 0) return false;
   const int found = waitpid(pid_, &status_, WNOHANG);
   if (found == 0 || (found < 0 && errno == EINTR)) return true;
-  pid_ = -1;  // it ended; where the host reaps every child, nobody knows how
+  pid_ = -1;  // it ended; where the host reaps every child, it is not known how
   return false;
 }
 

@@ -58,12 +58,12 @@ struct DecodeProcesses::Impl {
                                 std::to_string(2 * std::chrono::seconds(kMostItemTime).count())}));
   }
 
-  /// Of a file and what becomes of it.
+  /// Bytes of a file and of what becomes of it.
   [[nodiscard]] std::uint64_t image_bytes() const {
     return options.limits.max_image_bytes + options.limits.max_item_bytes + kSlackBytes;
   }
 
-  /// Of the frames that a codec holds, and of the packets and tables that lead to them.
+  /// Bytes of the frames that a codec holds, and of the packets and tables that lead to them.
   [[nodiscard]] std::uint64_t video_bytes() const {
     return 2 * options.limits.max_item_bytes + kVideoSlackBytes;
   }

@@ -48,7 +48,7 @@ class DecoderProcess {
   [[nodiscard]] Reply receive(std::string_view name);
   /// The next reply, of the kind wanted. @throws as above.
   [[nodiscard]] Reply receive(ReplyKind wanted, std::string_view name);
-  /// What a process says about a video, within the limits.
+  /// A process's description of a video, within the limits.
   [[nodiscard]] VideoInfo receive_info(std::string_view name, const MediaLimits& limits);
   /// Asks for frames and hands them on. @return those that cannot be read, if there are any: the
   /// process waits for another choice then, unless it has had one, and the others do not count.

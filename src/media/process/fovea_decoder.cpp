@@ -19,7 +19,7 @@ namespace {
 [[gnu::section(".note.fovea"), gnu::aligned(4), gnu::used]] constexpr PluginNote kNote{
     .build = kDecoderBuild};
 
-/// What the host wants of a video.
+/// The part of a video that the host asks for.
 std::vector<std::int64_t> ask_for_frames(const VideoInfo& info) {
   send_indices({.kind = ReplyKind::kVideoInfo,
                 .width_px = info.width_px,

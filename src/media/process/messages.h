@@ -13,7 +13,7 @@
 #include "fovea/option_table.h"
 #include "media/process/words.h"
 
-// What the host and a decoder process tell each other over their socket. A message is a header, a
+// The messages of the host and a decoder process over their socket. A message is a header, a
 // fixed number of 64-bit words, little-endian, and a payload whose length the header tells:
 //
 //   process: kReady

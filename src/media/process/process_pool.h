@@ -20,7 +20,7 @@ class ProcessPool {
   /// @param count of places. @param start makes a process; called by several threads at once.
   ProcessPool(int count, Start start);
 
-  /// A process that nobody else uses, for the lifetime of the lease.
+  /// A process of one user, for the lifetime of the lease.
   class Lease {
    public:
     /// Waits for a place, in order of arrival, and starts a process if none is idle.

@@ -6,7 +6,7 @@
 
 namespace fovea::media {
 
-/// What a decoder process may use.
+/// The means of a decoder process.
 struct SandboxLimits {
   std::uint64_t address_bytes = 0;  ///< on top of the address space it has already
   std::uint64_t cpu_seconds = 0;    ///< in all

@@ -4,7 +4,7 @@
 #include <cmath>
 #include <vector>
 
-#include "fovea/tower/ops/rope.h"
+#include "fovea/tower/ops/projected_attention.h"
 
 namespace fovea::common {
 

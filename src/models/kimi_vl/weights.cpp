@@ -10,7 +10,7 @@ namespace {
 constexpr float kNormEpsilon = 1e-5f;  // fixed in the reference, not in config.json
 
 /// Frequency i turns pair 2 i of a head with the column and pair 2 i + 1 with the row. Angles of
-/// rows come first here (ops/rope.h).
+/// rows come first here (ops/projected_attention.h).
 common::RowOrder row_order(std::int64_t head_dim) {
   std::vector<std::int64_t> pairs;
   for (std::int64_t i = 0; i < head_dim / 4; ++i) pairs.push_back(2 * i + 1);

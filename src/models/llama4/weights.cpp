@@ -14,7 +14,7 @@ using Bias = common::WeightLoader::Bias;
 constexpr float kNormEpsilon = 1e-5f;  // the reference does not read norm_eps
 
 /// The first half of the pairs of a head turns with the column, the second with the row. Angles of
-/// rows come first here (ops/rope.h).
+/// rows come first here (ops/projected_attention.h).
 common::RowOrder row_order(std::int64_t head_dim) {
   const std::int64_t pairs_of_axis = head_dim / 4;
   std::vector<std::int64_t> pairs;

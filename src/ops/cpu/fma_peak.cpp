@@ -3,7 +3,7 @@
 //   do { a_i = x * y + a_i for all i; } while (--rounds != 0);
 // 12 cover the latency (4 or 5 cycles) times the two units of current processors. x * y is a small
 // number, so the sums stay ordinary for any number of rounds.
-#include "ops/cpu/fma_peak.h"
+#include "ops/cpu/cpu_kernels.h"
 
 #include <algorithm>
 #include <chrono>

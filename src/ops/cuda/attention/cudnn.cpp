@@ -13,8 +13,8 @@
 
 #include "core/check.h"
 #include "device/cuda/cudnn_library.h"
-#include "ops/cuda/attention/offsets.h"
-#include "ops/cuda/common/alignment.h"
+#include "ops/cuda/attention/work.h"
+#include "ops/cuda/common/operand_check.h"
 
 namespace fovea::cuda {
 

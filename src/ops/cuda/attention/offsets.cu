@@ -1,6 +1,6 @@
 // Lengths and offsets of packed sequences for cuDNN: one thread per sequence, and one per 16 bytes
 // of the rows that nothing covers. Traffic: 16 bytes per sequence, and the rows.
-#include "ops/cuda/attention/offsets.h"
+#include "ops/cuda/attention/work.h"
 #include "ops/cuda/common/launch.cuh"
 
 namespace fovea::cuda {

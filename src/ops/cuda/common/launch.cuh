@@ -6,7 +6,7 @@
 
 #include "device/cuda/cuda_stream.h"
 #include "fovea/tower/ops/context.h"
-#include "ops/cuda/common/alignment.h"
+#include "ops/cuda/common/operand_check.h"
 
 namespace fovea::cuda {
 

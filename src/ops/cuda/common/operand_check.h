@@ -1,12 +1,16 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "core/check.h"
 #include "fovea/tower/core/tensor_view.h"
-#include "ops/cuda/common/alignment.h"
 
 namespace fovea::cuda {
+
+inline bool is_aligned(const void* pointer, std::size_t bytes) {
+  return reinterpret_cast<std::uintptr_t>(pointer) % bytes == 0;
+}
 
 /// @throws Error(kUnsupported) for activations that are not bf16, the only dtype of these kernels.
 inline void check_bf16(const char* op, const char* name, ConstTensorView tensor) {

@@ -5,7 +5,7 @@
 // Traffic: 4 bytes per element, 6 with a residual.
 #include "ops/cuda/common/bf16.cuh"
 #include "ops/cuda/common/launch.cuh"
-#include "ops/cuda/gemm/activation.h"
+#include "ops/cuda/gemm/unfused.h"
 #include "ops/cuda/rowwise/activation.cuh"
 
 namespace fovea::cuda {

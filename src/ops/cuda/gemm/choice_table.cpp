@@ -4,8 +4,6 @@
 
 #include <utility>
 
-#include "ops/cuda/gemm/choices.h"
-
 namespace fovea::cuda {
 
 namespace {

@@ -8,7 +8,7 @@
 //     unfused
 // The eight words are the library's algorithm structure, which it documents as storable for the
 // same library version; the identity line carries that version.
-#include "ops/cuda/gemm/choices.h"
+#include "ops/cuda/gemm/choice_table.h"
 
 #include <locale>
 #include <sstream>

@@ -10,7 +10,7 @@
 #include "device/cuda/handles.h"
 #include "ops/cuda/common/operand_check.h"
 #include "ops/cuda/common/submission.h"
-#include "ops/cuda/rowwise/quantize.h"
+#include "ops/cuda/rowwise/rowwise.h"
 #include "ops/quantized.h"
 #include "ops/steps.h"
 

@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "core/check.h"
-#include "ops/cuda/gemm/activation.h"
 
 namespace fovea::cuda {
 

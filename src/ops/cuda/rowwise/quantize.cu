@@ -3,7 +3,7 @@
 // One warp per row, grid-stride up to the live count. A lane takes eight columns of every 256: once
 // to find the largest magnitude, once more, from the caches, to divide by it.
 // Traffic: 3 * rows * cols bytes. Sums run in a fixed order.
-#include "ops/cuda/rowwise/quantize.h"
+#include "ops/cuda/rowwise/rowwise.h"
 
 #include "ops/cuda/common/bf16.cuh"
 #include "ops/cuda/common/launch.cuh"

@@ -2,12 +2,13 @@
 
 #include "device/cuda/cuda_stream.h"
 #include "fovea/tower/ops/activate.h"
+#include "fovea/tower/ops/context.h"
 #include "fovea/tower/ops/grid.h"
 #include "fovea/tower/ops/norm.h"
 #include "fovea/tower/ops/patch.h"
 #include "fovea/tower/ops/projected_attention.h"
-#include "fovea/tower/ops/rope.h"
 #include "fovea/tower/ops/rows.h"
+#include "ops/quantized.h"
 
 namespace fovea::cuda {
 
@@ -30,5 +31,11 @@ void im2col_3x3(CudaStream& stream, const ops::Im2colArgs& args, int num_sms);
 
 /// The rotation of projected_attention as a kernel of its own: of q and k of args.qkv, in place.
 void rotate(CudaStream& stream, const ops::ProjectedAttentionArgs& args, int num_sms);
+
+/// out[r, c] = x[r, c] / scale[r], rounded to E4M3, with scale[r] = max |x[r, :]| / 448, or 1 for a
+/// row of zeros. Rows that are not live are not written. Asynchronous; safe to capture.
+/// @param x [rows, cols] bf16 at a multiple of 16 bytes, cols a multiple of 16.
+void quantize_rows(CudaStream& stream, ConstTensorView x, LiveRows rows,
+                   const ops::QuantizedRows& out, int num_sms);
 
 }  // namespace fovea::cuda
