@@ -12,16 +12,12 @@
 #include "fovea/version.h"
 #include "serve/background_read.h"
 #include "serve/page/page.h"
-#include "serve/routes/cache.h"
-#include "serve/routes/embeddings.h"
-#include "serve/routes/encode.h"
-#include "serve/routes/health.h"
-#include "serve/routes/kserve.h"
-#include "serve/routes/metrics.h"
-#include "serve/routes/models.h"
-#include "serve/routes/openapi.h"
-#include "serve/routes/plan.h"
-#include "serve/routes/profile.h"
+#include "serve/routes/admin/routes.h"
+#include "serve/routes/cohere/routes.h"
+#include "serve/routes/fovea/routes.h"
+#include "serve/routes/kserve/routes.h"
+#include "serve/routes/openai/routes.h"
+#include "serve/routes/vllm/routes.h"
 #include "serve/server_files.h"
 #include "serve/signals.h"
 
@@ -149,6 +145,7 @@ Router Running::make_router() {
   router.add(encode_route(encoder_, options_.limits));
   router.add(plan_route(encoder_, options_.limits));
   add(embedding_routes(encoder_, options_.limits));
+  router.add(embed_route(encoder_, options_.limits));
   add(kserve_routes(encoder_, options_.limits));
   Publisher* publisher = publisher_ ? &*publisher_ : nullptr;
   add(profile_routes(service_, trace_));

@@ -8,7 +8,7 @@
 #include "serve/http/server.h"
 #include "serve/log.h"
 #include "serve/media/media_source.h"
-#include "serve/routes/chat.h"
+#include "serve/routes/vllm/routes.h"
 #include "serve/service/admission.h"
 #include "serve/service/service.h"
 

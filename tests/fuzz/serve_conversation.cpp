@@ -4,7 +4,7 @@
 
 #include "budget.h"
 #include "serve/api_error.h"
-#include "serve/routes/embedding_request.h"
+#include "serve/routes/openai/embedding_request.h"
 
 using fovea::serve::ApiError;
 using fovea::serve::Conversation;

@@ -2,7 +2,7 @@
 // nothing takes more memory than its bytes allow.
 #include "budget.h"
 #include "serve/api_error.h"
-#include "serve/routes/embed_v2_request.h"
+#include "serve/routes/cohere/embed_request.h"
 
 using fovea::serve::EmbedRequest;
 using fovea::test::require;

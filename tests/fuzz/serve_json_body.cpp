@@ -2,7 +2,7 @@
 // nothing takes more memory than its bytes allow.
 #include "budget.h"
 #include "serve/api_error.h"
-#include "serve/routes/encode_request.h"
+#include "serve/routes/fovea/encode_request.h"
 
 using fovea::serve::EncodeItem;
 using fovea::serve::EncodeRequest;

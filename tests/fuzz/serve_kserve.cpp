@@ -1,13 +1,13 @@
 // The first two bytes are the length of the JSON, 65535 for no header; the rest is the body of an
 // infer request. What is accepted refers to bytes of the body, each of them once, and
 // nothing takes more memory than its bytes allow.
-#include "serve/routes/kserve_request.h"
+#include "serve/routes/kserve/infer_request.h"
 
 #include "budget.h"
 #include "serve/api_error.h"
 
 using fovea::serve::ApiError;
-using fovea::serve::KserveRequest;
+using fovea::serve::InferRequest;
 using fovea::serve::MediaReference;
 using fovea::test::require;
 
@@ -22,9 +22,9 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   std::optional<std::size_t> json_bytes = data[0] | static_cast<std::size_t>(data[1]) << 8U;
   if (json_bytes == 0xffffU) json_bytes.reset();
   const auto body = std::make_shared<const std::vector<std::uint8_t>>(data + 2, data + size);
-  KserveRequest request;
+  InferRequest request;
   const auto parse = [&] {
-    request = fovea::serve::parse_kserve_request(body, json_bytes, kMaxItems);
+    request = fovea::serve::parse_infer_request(body, json_bytes, kMaxItems);
   };
   bool is_accepted = false;
   fovea::test::within_budget(size, [&] { is_accepted = fovea::test::accepts<ApiError>(parse); });

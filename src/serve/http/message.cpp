@@ -32,4 +32,8 @@ Reply text_reply(int status, std::string content_type, std::string text) {
   return reply;
 }
 
+Reply json_reply(const JsonObject& json, int status) {
+  return text_reply(status, "application/json", to_json_text(json));
+}
+
 }  // namespace fovea::serve

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "core/json_writer.h"
 #include "serve/text/headers.h"
 
 namespace fovea::serve {
@@ -68,5 +69,7 @@ struct Reply {
 
 /// A reply with a body of text.
 [[nodiscard]] Reply text_reply(int status, std::string content_type, std::string text);
+/// A reply with a body of JSON.
+[[nodiscard]] Reply json_reply(const JsonObject& json, int status = 200);
 
 }  // namespace fovea::serve

@@ -8,7 +8,7 @@
 #include "core/json_writer.h"
 #include "fovea/atomic_file.h"
 #include "serve/api_error.h"
-#include "serve/rows/stages.h"
+#include "serve/rows/item_json.h"
 
 namespace fovea::serve {
 namespace {

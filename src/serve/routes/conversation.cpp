@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "serve/api_error.h"
-#include "serve/routes/item_count.h"
+#include "serve/routes/call_limits.h"
 #include "serve/routes/processing_options.h"
 
 namespace fovea::serve {
@@ -154,17 +154,6 @@ void append_message(const JsonView& json, const std::string& where, const Conver
 }
 
 }  // namespace
-
-void MediaCounter::count(const MediaReference& reference) {
-  const bool is_image = reference.modality == Modality::kImage;
-  const std::int64_t most = is_image ? limits_.images : limits_.videos;
-  if (++(is_image ? images_ : videos_) <= most) return;
-  const std::string name = is_image ? "image" : "video";
-  throw ApiError(400, is_image ? "too_many_images" : "too_many_videos",
-                 reference.param + ": at most " + std::to_string(most) + " " + name +
-                     "(s) may be provided in one prompt (--limit-mm-per-prompt)",
-                 reference.param);
-}
 
 Conversation parse_conversation(const JsonView& messages, const std::string& where,
                                 const ConversationRules& rules) {

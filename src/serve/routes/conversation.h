@@ -20,27 +20,6 @@ struct MediaPart {
   std::string param;                     ///< where the part stands: "messages[0].content[1]"
 };
 
-/// Most media of each modality in one prompt (--limit-mm-per-prompt).
-struct PromptLimits {
-  std::int64_t images = std::numeric_limits<std::int64_t>::max();
-  std::int64_t videos = std::numeric_limits<std::int64_t>::max();
-};
-
-/// Counts the media of one prompt.
-class MediaCounter {
- public:
-  explicit MediaCounter(const PromptLimits& limits) : limits_(limits) {}
-
-  /// @throws ApiError(400, "too_many_images" or "too_many_videos") that names this one if there are
-  /// more of its modality than a prompt may have. Source: vLLM 0.33, --limit-mm-per-prompt.
-  void count(const MediaReference& reference);
-
- private:
-  PromptLimits limits_;
-  std::int64_t images_ = 0;
-  std::int64_t videos_ = 0;
-};
-
 /// The media of a conversation, in the order in which they stand in it.
 using Conversation = std::vector<MediaPart>;
 

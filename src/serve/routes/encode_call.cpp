@@ -3,28 +3,22 @@
 #include <algorithm>
 #include <chrono>
 #include <exception>
+#include <iterator>
 #include <string>
 #include <utility>
 
 #include "serve/api_error.h"
 #include "serve/http/clients.h"
-#include "serve/routes/item_count.h"
-#include "serve/routes/item_uses.h"
-#include "serve/routes/server_timing.h"
+#include "serve/routes/reply_headers.h"
 
 namespace fovea::serve {
 namespace {
 
 Reply reply_of(const EncodeCall& call, double fetch_ms, Clock::time_point arrival, JobReply reply) {
   if (reply.error) std::rethrow_exception(reply.error);
-  const std::int64_t rows = count_rows(reply.items);
-  const std::string timing = server_timing(fetch_ms, reply, arrival);
-  const ItemUses uses(reply.items);
+  Headers headers = encoding_headers(reply, fetch_ms, arrival);
   Reply made = call.make_reply(std::move(reply));
-  made.headers.push_back({"X-Fovea-Rows", std::to_string(rows)});
-  made.headers.push_back({"X-Fovea-Cache", uses.cache_text()});
-  made.headers.push_back({"X-Fovea-Graph", uses.graph_text()});
-  made.headers.push_back({"Server-Timing", timing});
+  std::ranges::move(headers, std::back_inserter(made.headers));
   return made;
 }
 
@@ -79,12 +73,6 @@ std::int64_t unix_seconds() {
   using std::chrono::system_clock;
   return std::chrono::duration_cast<std::chrono::seconds>(system_clock::now().time_since_epoch())
       .count();
-}
-
-std::int64_t count_rows(std::span<const std::shared_ptr<const Embedding>> items) {
-  std::int64_t rows = 0;
-  for (const std::shared_ptr<const Embedding>& item : items) rows += item->rows;
-  return rows;
 }
 
 }  // namespace fovea::serve

@@ -9,7 +9,7 @@
 
 #include "serve/http/exchange.h"
 #include "serve/media/media_source.h"
-#include "serve/routes/conversation.h"
+#include "serve/routes/call_limits.h"
 #include "serve/service/service.h"
 #include "serve/text/json.h"
 
@@ -19,13 +19,6 @@ namespace fovea::serve {
 struct Encoder {
   Service& service;
   MediaSource& media;
-};
-
-/// Bounds of a request.
-struct CallLimits {
-  std::size_t max_items = 64;                ///< --max-items-per-request
-  std::int64_t max_json_values = 4'000'000;  ///< --max-json-values
-  PromptLimits media;                        ///< --limit-mm-per-prompt
 };
 
 /// What to encode for a request, and how to answer it.
@@ -55,8 +48,5 @@ void encode_and_reply(const Encoder& encoder, const CallLimits& limits,
 
 /// Seconds since 1970, for the member `created` of replies.
 [[nodiscard]] std::int64_t unix_seconds();
-
-/// Rows of all items.
-[[nodiscard]] std::int64_t count_rows(std::span<const std::shared_ptr<const Embedding>> items);
 
 }  // namespace fovea::serve

@@ -3,7 +3,6 @@
 #include <utility>
 
 #include "serve/api_error.h"
-#include "serve/rows/stages.h"
 #include "serve/text/base64.h"
 
 namespace fovea::serve {
@@ -46,6 +45,24 @@ StoredType stored_type(ElementType type) {
 }
 
 }  // namespace
+
+std::int64_t count_rows(std::span<const std::shared_ptr<const Embedding>> items) {
+  std::int64_t rows = 0;
+  for (const std::shared_ptr<const Embedding>& item : items) rows += item->rows;
+  return rows;
+}
+
+StageTimes total(std::span<const std::shared_ptr<const Embedding>> items) noexcept {
+  StageTimes sum;
+  for (const std::shared_ptr<const Embedding>& item : items) sum += item->times;
+  return sum;
+}
+
+JsonObject stages_json(const StageTimes& times) {
+  JsonObject json;
+  for (const Stage& stage : kStages) json.set(stage.name, times.*stage.ms);
+  return json;
+}
 
 JsonObject item_json(const OutputOptions& options, const EncodeReplyHead& head,
                      const EncodedItem& item, std::size_t index, const RowTensor& tensor) {

@@ -1,13 +1,26 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <span>
 #include <string>
 
 #include "core/json_writer.h"
+#include "fovea/embedding.h"
 #include "fovea/row_formats.h"
 #include "serve/rows/reply_formats.h"
 
 namespace fovea::serve {
+
+/// Rows of all items.
+[[nodiscard]] std::int64_t count_rows(std::span<const std::shared_ptr<const Embedding>> items);
+
+/// Sums over items, whose stages overlap.
+[[nodiscard]] StageTimes total(std::span<const std::shared_ptr<const Embedding>> items) noexcept;
+
+/// {"read": .., ...} in milliseconds.
+[[nodiscard]] JsonObject stages_json(const StageTimes& times);
 
 /// What a reply says of an item, without its numbers: {"index": .., "modality": .., "shape": ..}.
 [[nodiscard]] JsonObject item_json(const OutputOptions& options, const EncodeReplyHead& head,

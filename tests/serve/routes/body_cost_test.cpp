@@ -11,10 +11,10 @@
 #include "serve/api_error.h"
 #include "serve/http/error_reply.h"
 #include "serve/media/media_source.h"
-#include "serve/routes/embed_v2_request.h"
-#include "serve/routes/embedding_request.h"
-#include "serve/routes/encode_request.h"
-#include "serve/routes/kserve_request.h"
+#include "serve/routes/cohere/embed_request.h"
+#include "serve/routes/fovea/encode_request.h"
+#include "serve/routes/kserve/infer_request.h"
+#include "serve/routes/openai/embedding_request.h"
 #include "support/allocations.h"
 
 namespace fovea::serve {
@@ -74,7 +74,7 @@ const Reader kEmbed = [](const SharedBytes& body) {
   resolve(parse_embed_request(parse_json_object(text, body), kMaxItems).media);
 };
 const Reader kKserve = [](const SharedBytes& body) {
-  resolve(parse_kserve_request(body, std::nullopt, kMaxItems).media);
+  resolve(parse_infer_request(body, std::nullopt, kMaxItems).media);
 };
 
 /// A form whose options are a text.
@@ -177,7 +177,7 @@ TEST(BodyCost, OfABinaryTensorFollowsItsShape) {
           "parameters":{"binary_data_size":2000000}}]})";
   const SharedBytes body = bytes(json + std::string(kBodyBytes, '\0'));
   test::begin_peak();
-  EXPECT_THROW((void)parse_kserve_request(body, json.size(), kMaxItems), ApiError);
+  EXPECT_THROW((void)parse_infer_request(body, json.size(), kMaxItems), ApiError);
   EXPECT_LT(test::peak_bytes(), 100'000);
 }
 

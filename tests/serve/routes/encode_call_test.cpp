@@ -3,7 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "route_caller.h"
+#include "serve/routes/route_caller.h"
+#include "serve/rows/item_json.h"
 
 namespace fovea::serve {
 namespace {

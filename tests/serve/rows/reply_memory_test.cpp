@@ -7,11 +7,11 @@
 #include "rows_fixture.h"
 #include "serve/log.h"
 #include "serve/metrics/request_metrics.h"
+#include "serve/routes/admin/routes.h"
 #include "serve/routes/answer.h"
 #include "serve/routes/encode_call.h"
-#include "serve/routes/kserve_reply.h"
-#include "serve/routes/openapi.h"
-#include "serve/routes/part_metadata.h"
+#include "serve/routes/kserve/infer_reply.h"
+#include "serve/routes/vllm/part_metadata.h"
 #include "serve/rows/reply_formats.h"
 #include "serve/rows/vector_reply.h"
 #include "support/allocations.h"
@@ -71,15 +71,15 @@ TEST(ReplyWithoutMemory, OfVectorsIsOneFailedRequest) {
 
 TEST(ReplyWithoutMemory, OfKserveIsOneFailedRequest) {
   const std::vector<std::shared_ptr<const Embedding>> items{two_items()[0].embedding};
-  KserveReplyHead head;
+  InferReplyHead head;
   head.model = "a model with a long name";
   head.hidden = 2;
   head.max_json_values = 100;
   for (const bool binary : {false, true}) {
-    KserveRequest request;
+    InferRequest request;
     request.binary = binary;
-    const RowOptions rows = kserve_rows(request, ElementType::kFloat32);
-    EXPECT_GT(fail_each_allocation([&] { (void)kserve_reply(request, rows, head, items); }), kSome);
+    const RowOptions rows = infer_rows(request, ElementType::kFloat32);
+    EXPECT_GT(fail_each_allocation([&] { (void)infer_reply(request, rows, head, items); }), kSome);
   }
 }
 

@@ -1,0 +1,74 @@
+#include "serve/routes/admin/routes.h"
+
+#include <utility>
+#include <vector>
+
+#include "fovea/version.h"
+#include "serve/metrics/engine_metrics.h"
+
+namespace fovea::serve {
+namespace {
+
+void write_server(const MetricsSources& sources, MetricsText& text) {
+  const HttpStats http = sources.http();
+  text.gauge("fovea_connections", "Connections that are open.");
+  text.sample(http.connections);
+  text.counter("fovea_connections_total", "Connections accepted.");
+  text.sample(http.accepted);
+  text.gauge("fovea_requests_in_flight", "Requests that are read, worked on or answered.");
+  text.sample(http.requests_in_progress);
+  text.gauge("fovea_work_in_flight", "Of these, the ones that count towards the limit.");
+  text.sample(sources.admission->in_flight());
+  const RefusedStats refused = sources.admission->refused();
+  text.counter("fovea_rejected_total", "Requests refused before they were worked on.");
+  text.sample(refused.queue_full, {{"reason", "queue_full"}});
+  text.sample(refused.no_memory, {{"reason", "memory"}});
+  text.sample(refused.not_ready, {{"reason", "not_ready"}});
+  text.sample(refused.no_key, {{"reason", "key"}});
+}
+
+void write_service(const MetricsSources& sources, MetricsText& text) {
+  const Service& service = *sources.service;
+  text.gauge("fovea_inflight_bytes", "Memory reserved for bodies and replies.");
+  text.sample(static_cast<double>(service.memory().used()));
+  text.gauge("fovea_inflight_capacity_bytes", "Most of that memory.");
+  text.sample(static_cast<double>(service.memory().capacity()));
+  const ServiceState state = service.state();
+  text.gauge("fovea_ready", "1 while requests are taken.");
+  text.sample(std::int64_t{state == ServiceState::kReady ? 1 : 0});
+  text.gauge("fovea_stalled", "1 while there is work and nothing of it moves.");
+  text.sample(std::int64_t{state == ServiceState::kUnhealthy ? 1 : 0});
+  write_metrics(service.batcher_stats(), text);
+  if (const std::shared_ptr<const Stats> stats = service.engine_stats()) {
+    write_metrics(*stats, text);
+    text.gauge("fovea_model_load_seconds", "Time that loading the model took.");
+    text.sample(service.model().load_seconds);
+  }
+}
+
+Reply metrics(const MetricsSources& sources) {
+  const std::vector<Label> common{{"model", sources.service->options().served_name}};
+  MetricsText text(common);
+  write_server(sources, text);
+  sources.requests->write(text);
+  write_service(sources, text);
+  MetricsText plain({});
+  plain.gauge("fovea_build_info", "Version and build of this server.");
+  plain.sample(std::int64_t{1}, {{"version", version()}, {"git", sources.build_id}});
+  write_process_metrics(plain);
+  return text_reply(200, "text/plain; version=0.0.4; charset=utf-8", text.text() + plain.text());
+}
+
+}  // namespace
+
+Route metrics_route(MetricsSources sources) {
+  return {.method = "GET",
+          .pattern = "/metrics",
+          .kind = RouteKind::kService,
+          .handler = [sources = std::move(sources)](
+                         const std::shared_ptr<Exchange>& exchange,
+                         const PathArguments&) { exchange->reply(metrics(sources)); },
+          .is_instant = true};
+}
+
+}  // namespace fovea::serve

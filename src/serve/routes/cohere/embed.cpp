@@ -1,0 +1,89 @@
+#include "serve/routes/cohere/routes.h"
+
+#include <string>
+#include <utility>
+
+#include "core/json_writer.h"
+#include "serve/routes/cohere/embed_request.h"
+#include "serve/routes/output_options.h"
+#include "serve/routes/processing_options.h"
+#include "serve/rows/item_json.h"
+#include "serve/rows/row_output.h"
+#include "serve/text/base64.h"
+#include "serve/text/json.h"
+
+namespace fovea::serve {
+namespace {
+
+/// The vectors as one kind of embeddings has them: [[..], ..] or ["..", ..].
+std::string vectors_text(const std::string& type, const std::vector<RowTensor>& vectors) {
+  std::string text;
+  for (const RowTensor& vector : vectors) {
+    text += text.empty() ? "[" : ",";
+    if (type == "float") {
+      append_json_numbers(vector, text);
+    } else {
+      text += "\"" + to_base64(vector.bytes.bytes) + "\"";
+    }
+  }
+  return text + "]";
+}
+
+Reply make_reply(const Service& service, const EmbedRequest& request, const std::string& request_id,
+                 const JobReply& reply) {
+  std::vector<RowTensor> vectors;
+  for (const std::shared_ptr<const Embedding>& item : reply.items) {
+    vectors.push_back(
+        std::move(make_tensors(item, service.model().report.hidden, request.rows).front()));
+  }
+  std::string text = "{\"id\":" + json_quote("embd-" + request_id) + ",\"embeddings\":{";
+  for (const std::string& type : request.types) {
+    if (type != *request.types.begin()) text += ",";
+    text += "\"" + type + "\":" + vectors_text(type, vectors);
+  }
+  const JsonObject billed{{"input_tokens", 0},
+                          {"image_tokens", count_rows(reply.items)},
+                          {"images", reply.items.size()}};
+  const JsonObject meta{{"api_version", JsonObject{{"version", "2"}}}, {"billed_units", billed}};
+  text += "},\"meta\":" + to_json_text(meta) + ",\"response_type\":\"embeddings_by_type\"}";
+  return text_reply(200, "application/json", std::move(text));
+}
+
+void handle_embed(const Encoder& encoder, const CallLimits& limits,
+                  const std::shared_ptr<Exchange>& exchange) {
+  const Request& http = exchange->request();
+  const SharedJson body = parse_json_object(http.text(), http.body);
+  Fields fields(body->root(), "");
+  encoder.service.check_model_name(std::string(fields.text("model").value_or("")));
+  auto request = std::make_shared<EmbedRequest>(parse_embed_request(body, limits.max_items));
+  check_pooling(request->rows, encoder.service);
+  const ProcessingOptions options = read_processing_options(fields, encoder.service);
+  EncodeCall call;
+  call.media = std::move(request->media);
+  call.json = std::move(request->json);
+  for (MediaReference& reference : call.media) {
+    MediaCounter(limits.media).count(reference);  // each is a prompt of its own
+    reference.fps = options.fps;
+  }
+  call.dtype = engine_dtype(request->rows);
+  call.reply_factor = 0;
+  call.make_reply = [&service = encoder.service, request = std::move(request),
+                     id = exchange->request().id](const JobReply& reply) {
+    return make_reply(service, *request, id, reply);
+  };
+  encode_and_reply(encoder, limits, exchange, std::move(call));
+}
+
+}  // namespace
+
+Route embed_route(const Encoder& encoder, const CallLimits& limits) {
+  return {.method = "POST",
+          .pattern = "/v2/embed",
+          .kind = RouteKind::kWork,
+          .handler = [encoder, limits](const std::shared_ptr<Exchange>& exchange,
+                                       const PathArguments&) {
+            handle_embed(encoder, limits, exchange);
+          }};
+}
+
+}  // namespace fovea::serve

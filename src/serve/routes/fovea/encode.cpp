@@ -1,0 +1,99 @@
+#include "serve/routes/fovea/routes.h"
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "serve/routes/fovea/encode_request.h"
+#include "serve/routes/output_options.h"
+#include "serve/routes/processing_options.h"
+#include "serve/rows/reply_formats.h"
+
+namespace fovea::serve {
+namespace {
+
+/// What a reply needs of its request.
+struct Asked {
+  OutputOptions output;
+  EncodeReplyHead head;
+  std::vector<EncodedItem> items;  ///< still without embeddings
+};
+
+/// Numbers that a reply of JSON would hold, as far as headers tell.
+std::int64_t json_values_ahead(const ModelReport& report, const RowOptions& rows,
+                               std::span<const PlannedItem> items) {
+  const std::int64_t columns = rows.deepstack == Deepstack::kMain ? report.hidden : report.width;
+  std::int64_t values = 0;
+  for (const PlannedItem& item : items) {
+    const std::optional<std::int64_t> known = item.rows();
+    if (known) values += (rows.pooling == Pooling::kNone ? *known : 1) * columns;
+  }
+  return values;
+}
+
+Asked asked_for(const Service& service, const CallLimits& limits, const Request& request,
+                const EncodeRequest& parsed) {
+  const ModelReport& report = service.model().report;
+  Asked asked;
+  asked.output = parsed.output;
+  check_pooling(asked.output.rows, service);
+  choose_dtype(asked.output, service.model().dtype);
+  check_output(asked.output, parsed.items.size());
+  asked.head.id = "enc-" + (parsed.request_id.empty() ? request.id : parsed.request_id);
+  asked.head.model = service.options().served_name;
+  asked.head.hidden = report.hidden;
+  asked.head.deepstack_levels = report.deepstack_levels;
+  asked.head.max_json_values = limits.max_json_values;
+  for (const EncodeItem& item : parsed.items) {
+    asked.items.push_back({.embedding = nullptr, .id = item.id, .uuid = item.uuid});
+  }
+  return asked;
+}
+
+Reply make_reply(Asked asked, JobReply reply) {
+  asked.head.created = unix_seconds();
+  asked.head.room = std::move(reply.room);
+  for (std::size_t i = 0; i < asked.items.size(); ++i)
+    asked.items[i].embedding = std::move(reply.items[i]);
+  return encode_reply(asked.output, asked.head, asked.items);
+}
+
+EncodeCall call_for(const Service& service, const CallLimits& limits, const Request& request) {
+  EncodeRequest parsed =
+      read_encode_request(request, {.max_items = limits.max_items, .media = limits.media});
+  service.check_model_name(parsed.model);
+  for (const ProcessorOptions& options : parsed.processor)
+    check_processor_kwargs(options.options, options.path, service);
+  const auto asked = std::make_shared<const Asked>(asked_for(service, limits, request, parsed));
+  EncodeCall call;
+  for (EncodeItem& item : parsed.items) call.media.push_back(std::move(item.media));
+  call.json = std::move(parsed.json);
+  call.dtype = engine_dtype(asked->output.rows);
+  call.reply_factor = reply_factor(asked->output);
+  call.use_cache = parsed.use_cache;
+  if (parsed.timeout) call.deadline = request.arrival + *parsed.timeout;
+  if (asked->output.format == ReplyFormat::kJson) {
+    call.look = [&service, asked](std::span<const PlannedItem> items) {
+      check_values_of_json(json_values_ahead(service.model().report, asked->output.rows, items),
+                           asked->head.max_json_values);
+    };
+  }
+  call.make_reply = [asked](JobReply reply) { return make_reply(*asked, std::move(reply)); };
+  return call;
+}
+
+}  // namespace
+
+Route encode_route(const Encoder& encoder, const CallLimits& limits) {
+  return {.method = "POST",
+          .pattern = "/v1/encode",
+          .kind = RouteKind::kWork,
+          .handler = [encoder, limits](const std::shared_ptr<Exchange>& exchange,
+                                       const PathArguments&) {
+            encode_and_reply(encoder, limits, exchange,
+                             call_for(encoder.service, limits, exchange->request()));
+          }};
+}
+
+}  // namespace fovea::serve

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "fovea/embedding.h"
+#include "serve/http/message.h"
+#include "serve/routes/kserve/infer_request.h"
+
+namespace fovea::serve {
+
+/// What stands in an infer reply beside its tensors.
+struct InferReplyHead {
+  std::string model;
+  std::int64_t hidden = 0;  ///< columns of the main embedding
+  std::int64_t max_json_values = 4'000'000;
+  std::shared_ptr<void> room;  ///< goes when the reply has been sent; may be null
+};
+
+/// How the rows of a request are to be made. @param checkpoint type of rows that are not asked for
+/// in another one.
+[[nodiscard]] RowOptions infer_rows(const InferRequest& request, ElementType checkpoint);
+
+/// The protocol's name of a type: "FP32", "FP16", "BF16".
+[[nodiscard]] const char* kserve_datatype(ElementType type);
+
+/// The reply: JSON, and binary tensors behind it, of which rows that are sent as they are, are not
+/// copied. `embeddings` holds the rows of all items one after the other, `num_embeds` how many of
+/// them each item has, `grid_thw` the grids, in families that have them.
+/// @param items in engine_dtype(rows).
+/// @throws ApiError(400, "unsupported_dtype") for JSON of types other than float32, ApiError(400,
+/// "response_too_large_for_json"), ApiError(400, "invalid_value") for grids where there are none.
+/// Source: Open Inference Protocol, "Inference Response JSON Object"; Triton Inference Server,
+/// docs/protocol/extension_binary_data.md.
+[[nodiscard]] Reply infer_reply(const InferRequest& request, const RowOptions& rows,
+                                const InferReplyHead& head,
+                                const std::vector<std::shared_ptr<const Embedding>>& items);
+
+}  // namespace fovea::serve

@@ -1,0 +1,185 @@
+#include "serve/routes/kserve/routes.h"
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "fovea/version.h"
+#include "serve/api_error.h"
+#include "serve/http/message.h"
+#include "serve/routes/kserve/infer_reply.h"
+#include "serve/routes/kserve/infer_request.h"
+#include "serve/routes/output_options.h"
+
+namespace fovea::serve {
+namespace {
+
+using Call = std::shared_ptr<Exchange>;
+
+/// Checks the names in a path: a model, and perhaps a version.
+void check_path(const Service& service, const PathArguments& names) {
+  service.check_model_name(names[0]);
+  if (names.size() < 2 || names[1] == "1") return;
+  throw ApiError(404, "model_not_found",
+                 "no version \"" + shortened(names[1], 60) + "\" here; there is version 1");
+}
+
+Reply server_metadata() {
+  JsonObject json;
+  json.set("name", "fovea");
+  json.set("version", version());
+  json.set("extensions", JsonArray::of("binary_tensor_data", "parameters", "statistics"));
+  return json_reply(json);
+}
+
+Reply health(const char* name, bool holds) {
+  return json_reply({{name, holds}}, holds ? 200 : 503);
+}
+
+JsonObject tensor_json(const char* name, const char* datatype,
+                       const std::vector<std::int64_t>& shape) {
+  JsonObject json;
+  json.set("name", name);
+  json.set("datatype", datatype);
+  json.set("shape", shape);
+  return json;
+}
+
+/// Whether items of the model have grids: those of an image of common size.
+bool has_grids(const Engine& engine) {
+  const ItemSize size{.width_px = 448, .height_px = 448};
+  return engine.plan(std::span(&size, 1)).items.at(0).grid_thw.has_value();
+}
+
+Reply model_metadata(const Service& service) {
+  const ServedModel& model = service.model();
+  JsonArray outputs;
+  outputs.add(tensor_json("embeddings", kserve_datatype(element_type(model.dtype)),
+                          {-1, model.report.width}));
+  outputs.add(tensor_json("num_embeds", "INT64", {-1}));
+  if (has_grids(service.engine())) outputs.add(tensor_json("grid_thw", "INT64", {-1, 3}));
+  JsonObject json;
+  json.set("name", service.options().served_name);
+  json.set("versions", JsonArray::of("1"));
+  json.set("platform", "fovea_native");
+  json.set("inputs", JsonArray::of(tensor_json("media", "BYTES", {-1})));
+  json.set("outputs", outputs);
+  return json_reply(json);
+}
+
+Reply model_ready(const Service& service) {
+  const bool is_ready = service.state() == ServiceState::kReady;
+  JsonObject json;
+  json.set("name", service.options().served_name);
+  json.set("ready", is_ready);
+  return json_reply(json, is_ready ? 200 : 503);
+}
+
+JsonObject duration_json(std::int64_t count, double seconds) {
+  JsonObject json;
+  json.set("count", count);
+  json.set("ns", static_cast<std::int64_t>(seconds * 1e9));
+  return json;
+}
+
+Reply model_stats(const Service& service) {
+  const BatcherStats stats = service.batcher_stats();
+  const std::int64_t failed = stats.failed + stats.cancelled + stats.expired;
+  JsonObject json;
+  json.set("name", service.options().served_name);
+  json.set("version", "1");
+  json.set("inference_count", stats.batch_items);
+  json.set("execution_count", stats.batches);
+  JsonObject times;
+  times.set("success", duration_json(stats.completed, stats.queue_seconds + stats.run_seconds));
+  times.set("fail", duration_json(failed, 0));
+  times.set("queue", duration_json(stats.batch_requests, stats.queue_seconds));
+  times.set("compute_infer", duration_json(stats.batches, stats.run_seconds));
+  json.set("inference_stats", times);
+  return json_reply({{"model_stats", JsonArray::of(json)}});
+}
+
+/// Bytes of a reply per byte of the rows that the engine makes, beyond these.
+double reply_factor(const RowOptions& rows) {
+  constexpr double kNumberBytes = 14;  // of text, with its comma
+  if (rows.pooling != Pooling::kNone) return 0;
+  return rows.type == ElementType::kFloat32 ? kNumberBytes / 4 : 0;
+}
+
+void infer(const Encoder& encoder, const CallLimits& limits, const Call& exchange) {
+  const Request& http = exchange->request();
+  auto request = std::make_shared<InferRequest>(
+      parse_infer_request(http.body, inference_header_length(http.headers), limits.max_items));
+  const ServedModel& model = encoder.service.model();
+  const RowOptions rows = infer_rows(*request, element_type(model.dtype));
+  check_pooling(rows, encoder.service);
+  EncodeCall call;
+  call.media = std::move(request->media);
+  call.json = std::move(request->json);
+  for (const MediaReference& reference : call.media) MediaCounter(limits.media).count(reference);
+  call.dtype = engine_dtype(rows);
+  call.reply_factor = reply_factor(rows);
+  if (request->timeout) call.deadline = http.arrival + *request->timeout;
+  call.make_reply = [&service = encoder.service, limits, rows,
+                     request = std::move(request)](JobReply reply) {
+    const InferReplyHead head{.model = service.options().served_name,
+                              .hidden = service.model().report.hidden,
+                              .max_json_values = limits.max_json_values,
+                              .room = std::move(reply.room)};
+    return infer_reply(*request, rows, head, reply.items);
+  };
+  encode_and_reply(encoder, limits, exchange, std::move(call));
+}
+
+Route get(std::string pattern, std::function<Reply(const PathArguments&)> answer) {
+  return {
+      .method = "GET",
+      .pattern = std::move(pattern),
+      .kind = RouteKind::kService,
+      .handler = [answer = std::move(answer)](const Call& exchange, const PathArguments& names) {
+        exchange->reply(answer(names));
+      }};
+}
+
+/// A GET route of a model, and the same of its version.
+void add_model_routes(std::vector<Route>& routes, const Service& service, const std::string& end,
+                      Reply (*answer)(const Service&)) {
+  for (const char* start : {"/v2/models/{m}", "/v2/models/{m}/versions/{v}"}) {
+    routes.push_back(get(start + end, [&service, answer](const PathArguments& names) {
+      check_path(service, names);
+      return answer(service);
+    }));
+  }
+}
+
+}  // namespace
+
+std::vector<Route> kserve_routes(const Encoder& encoder, const CallLimits& limits) {
+  const Service& service = encoder.service;
+  std::vector<Route> routes;
+  routes.push_back(get("/v2", [](const PathArguments&) { return server_metadata(); }));
+  routes.push_back(get("/v2/health/live", [&service](const PathArguments&) {
+    return health("live", service.state() != ServiceState::kUnhealthy);
+  }));
+  routes.back().is_instant = true;
+  routes.push_back(get("/v2/health/ready", [&service](const PathArguments&) {
+    return health("ready", service.state() == ServiceState::kReady);
+  }));
+  routes.back().is_instant = true;
+  add_model_routes(routes, service, "", model_metadata);
+  add_model_routes(routes, service, "/ready", model_ready);
+  add_model_routes(routes, service, "/stats", model_stats);
+  for (const char* pattern : {"/v2/models/{m}/infer", "/v2/models/{m}/versions/{v}/infer"}) {
+    routes.push_back(
+        {.method = "POST",
+         .pattern = pattern,
+         .kind = RouteKind::kWork,
+         .handler = [encoder, limits](const Call& exchange, const PathArguments& names) {
+           check_path(encoder.service, names);
+           infer(encoder, limits, exchange);
+         }});
+  }
+  return routes;
+}
+
+}  // namespace fovea::serve

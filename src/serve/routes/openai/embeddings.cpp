@@ -1,0 +1,93 @@
+#include "serve/routes/openai/routes.h"
+
+#include <string>
+#include <utility>
+
+#include "serve/routes/openai/embedding_request.h"
+#include "serve/routes/output_options.h"
+#include "serve/rows/item_json.h"
+#include "serve/text/json.h"
+
+namespace fovea::serve {
+namespace {
+
+/// Bytes of a reply per byte of the rows that the engine makes, beyond these.
+double reply_factor(const EmbeddingRequest& request) {
+  constexpr double kNumberBytes = 14;  // of text, with its comma
+  if (request.rows.pooling != Pooling::kNone) return 0;
+  const auto row_bytes = static_cast<double>(
+      size_of(engine_dtype(request.rows) == RowDType::kFloat32 ? ElementType::kFloat32
+                                                               : ElementType::kBFloat16));
+  const auto bytes = static_cast<double>(size_of(request.form.type));
+  switch (request.form.encoding) {
+    case VectorEncoding::kFloat: return kNumberBytes / row_bytes;
+    case VectorEncoding::kBase64: return (1 + 4.0 / 3) * bytes / row_bytes;
+    case VectorEncoding::kBytes:
+    case VectorEncoding::kBytesOnly: break;
+  }
+  return bytes / row_bytes;
+}
+
+Reply make_reply(const Service& service, const CallLimits& limits, EmbeddingRoute route,
+                 const EmbeddingRequest& request, const std::string& request_id, JobReply reply) {
+  const bool is_pooling = route == EmbeddingRoute::kPooling;
+  VectorReplyHead head;
+  head.object = is_pooling ? "pooling" : "embedding";
+  head.id = (is_pooling ? "pooling-" : "embd-") + request_id;
+  head.created = unix_seconds();
+  head.model = service.options().served_name;
+  head.prompt_tokens = count_rows(reply.items);
+  head.max_json_values = limits.max_json_values;
+  head.room = std::move(reply.room);
+  std::vector<RowTensor> vectors;
+  for (const std::shared_ptr<const Embedding>& item : reply.items) {
+    vectors.push_back(
+        std::move(make_tensors(item, service.model().report.hidden, request.rows).front()));
+  }
+  return vector_reply(request.form, head, vectors);
+}
+
+void handle(const Encoder& encoder, const CallLimits& limits, EmbeddingRoute route,
+            const std::shared_ptr<Exchange>& exchange) {
+  const Request& http = exchange->request();
+  const SharedJson body = parse_json_object(http.text(), http.body);
+  auto request = std::make_shared<EmbeddingRequest>(parse_embedding_request(body, route, limits));
+  encoder.service.check_model_name(request->model);
+  check_pooling(request->rows, encoder.service);
+  Fields fields(body->root(), "");
+  const ProcessingOptions options = read_processing_options(fields, encoder.service);
+  EncodeCall call;
+  call.media = std::move(request->media);
+  call.json = std::move(request->json);
+  for (MediaReference& reference : call.media) reference.fps = options.fps;
+  call.dtype = engine_dtype(request->rows);
+  call.reply_factor = reply_factor(*request);
+  call.make_reply = [&service = encoder.service, limits, route, request = std::move(request),
+                     id = exchange->request().id](JobReply reply) {
+    return make_reply(service, limits, route, *request, id, std::move(reply));
+  };
+  encode_and_reply(encoder, limits, exchange, std::move(call));
+}
+
+Route route_of(const Encoder& encoder, const CallLimits& limits, std::string path,
+               EmbeddingRoute route) {
+  return {.method = "POST",
+          .pattern = std::move(path),
+          .kind = RouteKind::kWork,
+          .handler = [encoder, limits, route](const std::shared_ptr<Exchange>& exchange,
+                                              const PathArguments&) {
+            handle(encoder, limits, route, exchange);
+          }};
+}
+
+}  // namespace
+
+std::vector<Route> embedding_routes(const Encoder& encoder, const CallLimits& limits) {
+  std::vector<Route> routes;
+  routes.push_back(route_of(encoder, limits, "/v1/embeddings", EmbeddingRoute::kEmbeddings));
+  routes.push_back(route_of(encoder, limits, "/embeddings", EmbeddingRoute::kEmbeddings));
+  routes.push_back(route_of(encoder, limits, "/pooling", EmbeddingRoute::kPooling));
+  return routes;
+}
+
+}  // namespace fovea::serve

@@ -1,0 +1,143 @@
+#include "serve/routes/vllm/routes.h"
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <utility>
+
+#include "fovea/row_formats.h"
+#include "serve/api_error.h"
+#include "serve/http/exchange.h"
+#include "serve/http/message.h"
+#include "serve/rows/body_builder.h"
+
+namespace fovea::serve {
+namespace {
+
+/// Text with all but letters, digits and "-._~" percent-encoded.
+std::string percent_encoded(std::string_view text) {
+  constexpr std::string_view kDigits = "0123456789ABCDEF";
+  constexpr std::string_view kPlain =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~";
+  std::string encoded;
+  for (const char character : text) {
+    const auto byte = static_cast<unsigned char>(character);
+    if (kPlain.find(character) != kPlain.npos) {
+      encoded += character;
+    } else {
+      encoded += {'%', kDigits[byte >> 4U], kDigits[byte & 0xfU]};
+    }
+  }
+  return encoded;
+}
+
+/// The file, without a copy of the rows.
+Reply file_reply(const std::shared_ptr<const Embedding>& item, const std::shared_ptr<void>& room) {
+  const StoredTensor tensor = stored_rows(*item, "ec_cache");
+  BodyBuilder body;
+  body.keep({tensor.data, item});
+  write_safetensors(std::span(&tensor, 1), {{"format", "pt"}}, body.sink());
+  return binary_reply(body, room);
+}
+
+/// Room in memory for rows that may be evicted while they are sent. @throws ApiError(429).
+std::shared_ptr<void> take_room(Service& service, const Embedding& item) {
+  std::shared_ptr<void> room = service.take_memory(item.data.size());
+  if (room) return room;
+  ApiError full(429, "queue_full", "there is no room for the reply now (--max-inflight-bytes)");
+  full.retry_after_s = service.retry_after_s();
+  throw full;
+}
+
+ApiError key_not_found() { return {404, "key_not_found", "there are no rows of this key", "key"}; }
+
+void get_rows(Service& service, RowStore& store, Exchange& exchange, const std::string& key) {
+  const std::shared_ptr<const Embedding> item = store.find(key);
+  if (item == nullptr) throw key_not_found();
+  const bool is_sent = exchange.request().method != "HEAD";
+  Reply reply = file_reply(item, is_sent ? take_room(service, *item) : nullptr);
+  reply.headers.push_back({"ETag", "\"" + percent_encoded(key) + "\""});
+  reply.headers.push_back({"X-Fovea-Format", "safetensors"});
+  reply.headers.push_back(
+      {"X-Fovea-Shape", std::to_string(item->rows) + "," + std::to_string(item->width)});
+  exchange.reply(std::move(reply));
+}
+
+JsonObject store_json(const RowStoreStats& stats) {
+  JsonObject json;
+  json.set("entries", stats.entries);
+  json.set("bytes", stats.bytes);
+  json.set("capacity_bytes", stats.capacity_bytes);
+  json.set("hits", stats.hits);
+  json.set("misses", stats.misses);
+  json.set("evictions", stats.evictions);
+  return json;
+}
+
+JsonObject publisher_json(const PublisherStats& stats) {
+  JsonObject json;
+  json.set("entries", stats.entries);
+  json.set("bytes", stats.bytes);
+  json.set("capacity_bytes", stats.max_bytes);
+  json.set("published", stats.published);
+  json.set("pruned", stats.pruned);
+  return json;
+}
+
+JsonObject encoder_json(const EncoderCacheStats& stats) {
+  JsonObject json;
+  json.set("entries", stats.items);
+  json.set("bytes", stats.bytes);
+  json.set("capacity_bytes", stats.capacity_bytes);
+  json.set("hits", stats.hits);
+  json.set("joins", stats.joins);
+  json.set("misses", stats.misses);
+  json.set("evictions", stats.evictions);
+  return json;
+}
+
+Reply stats_reply(const Service& service, const RowStore& store, const Publisher* publisher) {
+  JsonObject json;
+  json.set("row_store", store_json(store.stats()));
+  std::optional<JsonObject> directory;
+  if (publisher != nullptr) directory = publisher_json(publisher->stats());
+  json.set("ec_dir", directory);
+  (void)service.model();  // says so if there is none yet
+  // Not those of the engine itself, which could wait for a sub-batch.
+  json.set("encoder_cache", encoder_json(service.engine_stats()->encoder_cache));
+  return json_reply(json);
+}
+
+Route route(const char* method, const char* pattern, RouteKind kind, Handler handler) {
+  return {.method = method, .pattern = pattern, .kind = kind, .handler = std::move(handler)};
+}
+
+}  // namespace
+
+std::string cache_path(std::string_view key) { return "/v1/cache/" + percent_encoded(key); }
+
+std::vector<Route> cache_routes(Service& service, RowStore& store, const Publisher* publisher) {
+  using Call = const std::shared_ptr<Exchange>&;
+  std::vector<Route> routes;
+  routes.push_back(route("GET", "/v1/cache", RouteKind::kService,
+                         [&service, &store, publisher](Call exchange, const PathArguments&) {
+                           exchange->reply(stats_reply(service, store, publisher));
+                         }));
+  routes.push_back(route("GET", "/v1/cache/{key}", RouteKind::kWork,
+                         [&service, &store](Call exchange, const PathArguments& arguments) {
+                           get_rows(service, store, *exchange, arguments[0]);
+                         }));
+  routes.push_back(route("DELETE", "/v1/cache/{key}", RouteKind::kAdmin,
+                         [&store](Call exchange, const PathArguments& arguments) {
+                           if (!store.erase(arguments[0])) throw key_not_found();
+                           exchange->reply(json_reply(JsonObject()));
+                         }));
+  routes.push_back(route("POST", "/v1/cache/reset", RouteKind::kAdmin,
+                         [&store](Call exchange, const PathArguments&) {
+                           store.clear();
+                           exchange->reply(json_reply(JsonObject()));
+                         }));
+  return routes;
+}
+
+}  // namespace fovea::serve

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "serve/http/router.h"
+#include "serve/routes/encode_call.h"
+#include "serve/service/publisher.h"
+#include "serve/service/row_store.h"
+#include "serve/service/vllm_digest.h"
+
+namespace fovea::serve {
+
+/// Where rows are found once a request has been answered. Outlives all requests.
+struct RowPlaces {
+  RowStore& store;       ///< behind GET /v1/cache/{key}
+  Publisher* publisher;  ///< a folder; null: none
+};
+
+struct ChatOptions {
+  std::optional<RowDType> dtype;  ///< of the rows; absent: that of the checkpoint
+  /// The consumer's --model, literally: rows of requests with options are then published under the
+  /// identifier that vLLM computes, too. Empty: such requests are refused.
+  std::string ec_model_id;
+  DigestKind ec_hash = DigestKind::kSha256;
+};
+
+/// POST /v1/chat/completions as vLLM's encode server answers it: encodes the media, makes their
+/// rows available and says under which names; no text is made.
+/// @throws (as replies) ApiError(400): "invalid_uuid", "options_change_the_key", "invalid_value"
+/// for streams; ApiError(507, "ec_storage_full"), ApiError(500, "ec_publish_failed").
+/// Source: vLLM, docs/features/disagg_encoder.md; docs/serving.md, "Encoder of vLLM".
+[[nodiscard]] Route chat_route(const Encoder& encoder, const CallLimits& limits,
+                               const RowPlaces& places, const ChatOptions& options);
+
+/// GET and HEAD /v1/cache/{key}: a safetensors file with `ec_cache`, the rows that a chat request
+/// has named; DELETE /v1/cache/{key} and POST /v1/cache/reset, which leave files of the publisher;
+/// GET /v1/cache, the statistics. No key has the path of another GET, HEAD or DELETE.
+/// @param publisher for its counters; may be null. All outlive the routes.
+[[nodiscard]] std::vector<Route> cache_routes(Service& service, RowStore& store,
+                                              const Publisher* publisher);
+
+/// "/v1/cache/<key>", the key percent-encoded. Source: RFC 3986, section 2.1.
+[[nodiscard]] std::string cache_path(std::string_view key);
+
+}  // namespace fovea::serve

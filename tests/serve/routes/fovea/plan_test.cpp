@@ -1,0 +1,133 @@
+#include "serve/routes/fovea/routes.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "serve/routes/answer.h"
+#include "serve/routes/route_caller.h"
+#include "support/json.h"
+
+namespace fovea::serve {
+namespace {
+
+using fovea::test::Json;
+
+using test::Answer;
+using test::data_url;
+using test::encoded;
+using test::photo;
+using testing::HasSubstr;
+
+class PlanRoute : public testing::Test {
+ protected:
+  static void SetUpTestSuite() {
+    service_ = std::make_unique<Service>(test::small_service());
+    service_->wait_loaded();
+    media_ = std::make_unique<MediaSource>(MediaSourceOptions{.policy = UrlPolicy::kNone});
+  }
+  static void TearDownTestSuite() {
+    service_.reset();
+    media_.reset();
+  }
+  void SetUp() override {
+    ASSERT_EQ(service_->state(), ServiceState::kReady) << service_->problem();
+    caller_.add({plan_route({*service_, *media_}, {.max_items = 4})});
+  }
+
+  [[nodiscard]] Answer post(const std::string& items) const {
+    return caller_.call("POST", "/v1/plan", R"({"items":[)" + items + "]}");
+  }
+
+  static inline std::unique_ptr<Service> service_;
+  static inline std::unique_ptr<MediaSource> media_;
+  test::RouteCaller caller_;
+};
+
+TEST_F(PlanRoute, TellsTheRowsThatEncodingGives) {
+  const Answer answer = post(R"({"image":")" + data_url(photo()) + R"(","id":"a"},)" +
+                             R"({"width":180,"height":180})");
+  ASSERT_EQ(answer.status, 200) << answer.body;
+  const Json reply = answer.json();
+  const Embedding expected = encoded(photo(), RowDType::kFloat32);
+  EXPECT_EQ(reply["width"], expected.width);
+  const Json& image = reply["data"][0];
+  EXPECT_EQ(image["id"], "a");
+  EXPECT_EQ(image["num_embeds"], expected.rows);
+  EXPECT_EQ(image["grid_thw"], Json(*expected.grid_thw));
+  EXPECT_EQ(image["source_size"], Json({180, 180}));
+  EXPECT_EQ(image["resized_size"], Json({expected.resized_width_px, expected.resized_height_px}));
+  EXPECT_EQ(reply["data"][1]["num_embeds"], expected.rows);
+  EXPECT_EQ(reply["usage"]["prompt_tokens"], 2 * expected.rows);
+}
+
+TEST_F(PlanRoute, SaysHowItemsArePacked) {
+  const Json packing =
+      post(R"({"width":64,"height":64},{"width":32,"height":64})").json()["packing"];
+  EXPECT_EQ(packing["paths"].size(), packing["token_budgets"].size());
+  std::vector<std::int64_t> items;
+  for (const Json& batch : packing["batches"]) {
+    EXPECT_EQ(batch["tokens"].size(), packing["paths"].size());
+    EXPECT_EQ(batch["budgets"].size(), packing["paths"].size());
+    for (const Json& item : batch["items"]) items.push_back(item.get<std::int64_t>());
+  }
+  EXPECT_THAT(items, testing::UnorderedElementsAre(0, 1));
+}
+
+TEST_F(PlanRoute, PlansVideosBySize) {
+  const Json item =
+      post(R"({"type":"video","width":64,"height":64,"num_frames":4})").json()["data"][0];
+  EXPECT_EQ(item["modality"], "video");
+  EXPECT_EQ(item["num_frames"], 4);
+  EXPECT_GT(item["grid_thw"][0], 1);
+}
+
+TEST_F(PlanRoute, EncodesNothing) {
+  const std::int64_t before = service_->engine().stats().sub_batches;
+  EXPECT_EQ(post(R"({"image":")" + data_url(photo()) + "\"}").status, 200);
+  EXPECT_EQ(service_->engine().stats().sub_batches, before);
+}
+
+TEST_F(PlanRoute, NamesTheItemItCannotPlan) {
+  const std::string good = R"({"width":64,"height":64},)";
+  const Answer narrow = post(good + R"({"width":100000,"height":1})");
+  EXPECT_EQ(narrow.status / 100, 4) << narrow.body;
+  EXPECT_EQ(narrow.param(), "items[1]");
+  const Answer broken = post(good + R"({"image":"data:image/png;base64,AAAA"})");
+  EXPECT_EQ(broken.status, 422) << broken.body;
+  EXPECT_EQ(broken.param(), "items[1].image");
+  const Answer video = post(good + R"({"video":"data:video/mp4;base64,AAAAGGZ0eXBpc29t"})");
+  EXPECT_EQ(video.status, 422) << video.body;
+  EXPECT_EQ(video.code(), "unsupported_media");
+  EXPECT_EQ(video.param(), "items[1].video");
+  EXPECT_THAT(video.json()["error"]["message"], HasSubstr("width, height and num_frames"));
+}
+
+TEST_F(PlanRoute, RefusesRequestsThatAreNone) {
+  EXPECT_EQ(post("").param(), "items");
+  EXPECT_EQ(post(R"({"width":64,"height":0})").param(), "items[0].height");
+  EXPECT_EQ(post(R"({"image":"http://example.org/a.png"})").status, 403);
+  EXPECT_EQ(post(R"({"width":1,"height":1},{"width":1,"height":1},{"width":1,"height":1},
+                     {"width":1,"height":1},{"width":1,"height":1})")
+                .code(),
+            "too_many_items");
+  EXPECT_EQ(
+      caller_.call("POST", "/v1/plan", R"({"model":"x","items":[{"width":9,"height":9}]})").code(),
+      "model_not_found");
+  EXPECT_EQ(caller_
+                .call("POST", "/v1/plan",
+                      R"({"processor_kwargs":{"min_pixels":1},"items":[{"width":9,"height":9}]})")
+                .param(),
+            "processor_kwargs.min_pixels");
+}
+
+TEST_F(PlanRoute, EndsAtTheTimeOfTheClient) {
+  Router router;
+  router.add(plan_route({*service_, *media_}, {}));
+  Request request = test::request_to("POST", "/v1/plan",
+                                     R"({"timeout_ms":1000,"items":[{"width":64,"height":64}]})");
+  request.arrival -= std::chrono::minutes(1);
+  EXPECT_EQ(test::answer(router, std::move(request)).status, 504);
+}
+
+}  // namespace
+}  // namespace fovea::serve
