@@ -7,6 +7,11 @@
 
 #include "fovea/error.h"
 
+namespace fovea {
+struct MediaItem;
+struct MediaOptions;
+}  // namespace fovea
+
 namespace fovea::serve {
 
 /// A failure as a client sees it: a status, a code that programs compare, a message for people. It
@@ -43,6 +48,12 @@ class ApiError : public std::runtime_error {
 /// An error of the library as clients see it. @param param as in ApiError: the item, if it is
 /// one's. Source: docs/serving.md, "Errors".
 [[nodiscard]] ApiError to_api_error(const Error& error, std::string param = {});
+
+/// The error of an item of a request, as clients see it: with the code of the limit that an image
+/// breaks, as far as its header tells. @param options those of the engine.
+/// Source: docs/serving.md, "Errors".
+[[nodiscard]] ApiError item_error(const Error& error, const MediaItem& item,
+                                  const MediaOptions& options);
 
 /// The current exception as an ApiError, whatever it is. Call from a catch block.
 [[nodiscard]] ApiError current_api_error();

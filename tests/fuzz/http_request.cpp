@@ -8,7 +8,7 @@
 #include "serve/api_error.h"
 #include "serve/http/chunk_decoder.h"
 #include "serve/http/head_parser.h"
-#include "serve/http/request_id.h"
+#include "serve/http/message.h"
 
 using fovea::serve::ApiError;
 using fovea::serve::ChunkDecoder;

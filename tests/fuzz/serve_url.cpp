@@ -1,6 +1,5 @@
 // Any text as a URL: what is accepted reads back as itself, and holds nothing that could end a line
 // or a host early.
-#include "serve/text/percent.h"
 #include "serve/text/url.h"
 
 #include <algorithm>

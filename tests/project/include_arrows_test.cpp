@@ -302,7 +302,7 @@ TEST(IncludeArrowsTable, RefusesWhatTheHouseRefuses) {
                           {"src/engine/replicas/replica.h", "engine/engine_impl.h"},
                           {"src/engine/cached/item_key.h", "engine/item.h"},
                           {"src/engine/engine.cpp", "engine/diagnostics/compare.h"},
-                          {"src/serve/text/content_type.h", "serve/http/message.h"},
+                          {"src/serve/text/headers.h", "serve/http/message.h"},
                           {"src/serve/service/service.h", "serve/media/fetcher.h"},
                           {"src/serve/http/session.h", "serve/service/workers.h"},
                           {"src/serve/http/session.h", "serve/log.h"},

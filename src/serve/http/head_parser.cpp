@@ -2,12 +2,14 @@
 
 #include <algorithm>
 #include <charconv>
+#include <cstdint>
+#include <optional>
 #include <string>
 #include <utility>
 
 #include "serve/api_error.h"
-#include "serve/http/request_id.h"
-#include "serve/http/target.h"
+#include "serve/http/message.h"
+#include "serve/text/url.h"
 
 namespace fovea::serve {
 namespace {
@@ -173,6 +175,19 @@ void parse_headers(std::string_view text, int max_headers, RequestHead& head) {
   }
 }
 
+std::string decoded(std::string_view path) {
+  std::optional<std::string> text = percent_decoded(path);
+  if (!text) throw malformed("the path holds a '%' without two hexadecimal digits");
+  const auto is_control = [](char character) {
+    const auto code = static_cast<std::uint8_t>(character);
+    return code < 0x20 || code == 0x7f;
+  };
+  if (std::ranges::any_of(*text, is_control)) {
+    throw malformed("the path holds a control character");
+  }
+  return *std::move(text);
+}
+
 }  // namespace
 
 std::optional<std::size_t> HeadScanner::scan(std::string_view input) {
@@ -210,6 +225,20 @@ Framing parse_head(std::string_view text, int max_headers, RequestHead& head) {
   parse_timeout(head);
   if (!framing.is_chunked) head.content_length = framing.content_length;
   return framing;
+}
+
+Target split_target(std::string_view target) {
+  if (!target.starts_with('/')) throw malformed("the path does not begin with '/'");
+  const auto is_strange = [](char character) {
+    return character <= ' ' || character > '~' || character == '#';
+  };
+  if (std::ranges::any_of(target, is_strange)) {
+    throw malformed("the path holds a character that has to be percent-encoded");
+  }
+  const std::size_t end = std::min(target.find('?'), target.size());
+  Target parts{.path = decoded(target.substr(0, end)), .query = {}};
+  if (end < target.size()) parts.query = target.substr(end + 1);
+  return parts;
 }
 
 }  // namespace fovea::serve

@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "serve/http/message.h"
@@ -44,5 +45,16 @@ class HeadScanner {
 /// 431 "headers_too_large", 501 "transfer_coding_not_supported", 505 "http_version_not_supported".
 /// Source: RFC 9112, 3, 5 and 6.
 [[nodiscard]] Framing parse_head(std::string_view text, int max_headers, RequestHead& head);
+
+/// The two halves of what stands behind the method.
+struct Target {
+  std::string path;   ///< percent-decoded, once
+  std::string query;  ///< as it came, without '?'
+};
+
+/// @param target in origin form ("/path?query"); that of proxies ("http://host/path") is refused.
+/// @throws ApiError(400, "invalid_request") for other forms, escapes that are none, characters that
+/// have no place there, and paths with control characters. Source: RFC 9112, 3.2.1.
+[[nodiscard]] Target split_target(std::string_view target);
 
 }  // namespace fovea::serve

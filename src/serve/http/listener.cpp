@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "serve/http/operation.h"
-#include "serve/http/spawn.h"
 
 namespace fovea::serve {
 namespace {

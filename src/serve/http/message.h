@@ -5,12 +5,14 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <random>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "core/json_writer.h"
+#include "serve/api_error.h"
 #include "serve/text/headers.h"
 
 namespace fovea::serve {
@@ -71,5 +73,26 @@ struct Reply {
 [[nodiscard]] Reply text_reply(int status, std::string content_type, std::string text);
 /// A reply with a body of JSON.
 [[nodiscard]] Reply json_reply(const JsonObject& json, int status = 200);
+
+/// Whether a client's X-Request-Id is taken: 1 to 128 visible ASCII characters.
+[[nodiscard]] bool is_request_id(std::string_view text);
+
+/// Makes ids for requests without one: "fov-" and 32 hexadecimal digits. They are not secret. Not
+/// thread-safe.
+class RequestIds {
+ public:
+  RequestIds();
+  [[nodiscard]] std::string next();
+
+ private:
+  std::mt19937_64 random_;
+};
+
+/// The `type` of errors with this status, for example "invalid_request_error".
+[[nodiscard]] std::string_view error_type(int status);
+
+/// The reply with this error: {"error": {message, type, param, code, request_id}}, for paths of
+/// KServe v2 {"error": "code: message"}. What it quotes of a client is printable().
+[[nodiscard]] Reply error_reply(const ApiError& error, const RequestHead& head);
 
 }  // namespace fovea::serve

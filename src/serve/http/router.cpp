@@ -50,4 +50,12 @@ std::variant<Router::Found, Router::NoPath, Router::NoMethod> Router::find(
   return NoMethod{allowed};
 }
 
+std::optional<std::string_view> below_root(std::string_view path, std::string_view root) {
+  if (!path.starts_with(root)) return std::nullopt;
+  path.remove_prefix(root.size());
+  if (path.empty()) return "/";
+  if (!path.starts_with('/')) return std::nullopt;
+  return path;
+}
+
 }  // namespace fovea::serve

@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <variant>
@@ -57,5 +58,10 @@ class Router {
  private:
   std::vector<Route> routes_;
 };
+
+/// The path below the root path: "/v1" of "/api/v1" for the root "/api". Nothing for paths outside.
+/// @param root "/api", or empty.
+[[nodiscard]] std::optional<std::string_view> below_root(std::string_view path,
+                                                         std::string_view root);
 
 }  // namespace fovea::serve

@@ -10,7 +10,7 @@
 #include "fovea/error.h"
 #include "serve/http/connections.h"
 #include "serve/http/listener.h"
-#include "serve/http/tls_context.h"
+#include "serve/http/tls.h"
 #include "serve/http/worker.h"
 
 namespace fovea::serve {

@@ -10,27 +10,9 @@
 
 #include "fovea/log.h"
 #include "serve/http/router.h"
+#include "serve/http/tls.h"
 
 namespace fovea::serve {
-
-/// Files of TLS, in PEM.
-struct TlsFiles {
-  std::string certificate;  ///< with its chain
-  std::string key;
-  std::string client_ca;             ///< who signs the certificates of clients; empty: nobody asks
-  bool require_client_cert = false;  ///< without it a client may come without one
-};
-
-/// What is in them.
-struct TlsTexts {
-  std::string certificate;
-  std::string key;
-  std::string client_ca;
-};
-
-/// @throws Error(kInvalidArgument) naming a file that cannot be read, is no regular file or has
-/// more than 4 MiB.
-[[nodiscard]] TlsTexts read_tls(const TlsFiles& files);
 
 /// Where a server listens, and how long and how much clients may.
 struct HttpOptions {

@@ -4,9 +4,9 @@
 
 #include "core/interrupt.h"
 #include "serve/http/body_reader.h"
-#include "serve/http/reply_head.h"
-#include "serve/http/spawn.h"
-#include "serve/http/target.h"
+#include "serve/http/head_parser.h"
+#include "serve/http/operation.h"
+#include "serve/http/reply_writer.h"
 #include "serve/text/url.h"
 
 namespace fovea::serve {

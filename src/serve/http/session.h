@@ -10,8 +10,8 @@
 #include "serve/http/input.h"
 #include "serve/http/listening_socket.h"
 #include "serve/http/mailbox.h"
+#include "serve/http/message.h"
 #include "serve/http/reply_writer.h"
-#include "serve/http/request_id.h"
 #include "serve/http/stream.h"
 #include "serve/http/turn.h"
 

@@ -8,10 +8,9 @@
 
 #include "serve/http/asio.h"
 #include "serve/http/deadline.h"
+#include "serve/http/tls.h"
 
 namespace fovea::serve {
-
-using TlsContext = asio::ssl::context;
 
 /// What a read or write came to.
 struct IoResult {

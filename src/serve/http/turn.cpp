@@ -1,6 +1,6 @@
 #include "serve/http/turn.h"
 
-#include "serve/http/error_reply.h"
+#include "serve/http/message.h"
 
 namespace fovea::serve {
 

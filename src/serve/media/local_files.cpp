@@ -14,7 +14,6 @@
 
 #include "fovea/error.h"
 #include "serve/api_error.h"
-#include "serve/text/percent.h"
 #include "serve/text/url.h"
 
 namespace fovea::serve {

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "serve/api_error.h"
-#include "serve/http/clients.h"
+#include "serve/http/connections.h"
 #include "serve/routes/reply_headers.h"
 
 namespace fovea::serve {

@@ -3,7 +3,7 @@
 #include <optional>
 #include <utility>
 
-#include "serve/http/error_reply.h"
+#include "serve/http/message.h"
 
 namespace fovea::serve {
 namespace {

@@ -4,7 +4,7 @@
 #include <memory>
 
 #include "core/budget.h"
-#include "serve/http/clients.h"
+#include "serve/http/connections.h"
 
 namespace fovea::serve {
 

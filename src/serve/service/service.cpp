@@ -12,7 +12,6 @@
 #include "fovea/option_table.h"
 #include "fovea/option_text.h"
 #include "serve/api_error.h"
-#include "serve/service/item_error.h"
 #include "serve/service/self_check.h"
 #include "serve/service/workers.h"
 #include "serve/text/sha256.h"

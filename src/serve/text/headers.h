@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,5 +15,15 @@ using Headers = std::vector<Header>;
 
 /// The value of the first header of that name, whatever its case; null if there is none.
 [[nodiscard]] const std::string* find_header(const Headers& headers, std::string_view name);
+
+/// The value of a header with parameters: `image/png; q=1`, `form-data; name="file"`.
+struct ContentType {
+  std::string type;    ///< in lower case
+  Headers parameters;  ///< as they came, without quotes; find_header() finds them
+};
+
+/// Nothing for text that breaks the form, or gives a parameter twice.
+/// Source: RFC 9110, sections 5.6.2, 5.6.4, 5.6.6 and 8.3.1.
+[[nodiscard]] std::optional<ContentType> parse_content_type(std::string_view text);
 
 }  // namespace fovea::serve

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "serve/api_error.h"
-#include "serve/text/content_type.h"
+#include "serve/text/headers.h"
 
 namespace fovea::serve {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "core/json_writer.h"
 #include "serve/api_error.h"
-#include "serve/text/percent.h"
+#include "serve/text/url.h"
 
 namespace fovea::serve {
 namespace {

@@ -51,4 +51,8 @@ inline constexpr std::size_t kMaxUrlBytes = 8192;
 /// number. Source: RFC 1123, section 2.1.
 [[nodiscard]] bool is_host_name(std::string_view host);
 
+/// Text with %41 and the like replaced; nothing for a '%' without two hexadecimal digits.
+/// Source: RFC 3986, section 2.1.
+[[nodiscard]] std::optional<std::string> percent_decoded(std::string_view text);
+
 }  // namespace fovea::serve

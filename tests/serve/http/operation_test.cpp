@@ -7,8 +7,6 @@
 #include <new>
 #include <string>
 
-#include "serve/http/spawn.h"
-
 namespace fovea::serve {
 namespace {
 

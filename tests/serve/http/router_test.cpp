@@ -56,5 +56,15 @@ TEST(Router, NamesTheMethodsOfAPath) {
   EXPECT_EQ(answer("get", "/health"), "allows GET, HEAD");
 }
 
+TEST(BelowRoot, CutsWholeSegments) {
+  EXPECT_EQ(below_root("/a/b", ""), "/a/b");
+  EXPECT_EQ(below_root("/a/b", "/a"), "/b");
+  EXPECT_EQ(below_root("/a/", "/a"), "/");
+  EXPECT_EQ(below_root("/a", "/a"), "/");
+  EXPECT_EQ(below_root("/ab", "/a"), std::nullopt);
+  EXPECT_EQ(below_root("/b", "/a"), std::nullopt);
+  EXPECT_EQ(below_root("/", "/a"), std::nullopt);
+}
+
 }  // namespace
 }  // namespace fovea::serve

@@ -5,7 +5,7 @@
 #include <atomic>
 #include <new>
 
-#include "serve/http/error_reply.h"
+#include "serve/http/message.h"
 #include "test_server.h"
 
 namespace fovea::serve {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "serve/api_error.h"
-#include "serve/http/error_reply.h"
+#include "serve/http/message.h"
 #include "serve/http/router.h"
 #include "support/json.h"
 

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "serve/api_error.h"
-#include "serve/http/error_reply.h"
+#include "serve/http/message.h"
 #include "serve/media/media_source.h"
 #include "serve/routes/cohere/embed_request.h"
 #include "serve/routes/fovea/encode_request.h"

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "fovea/engine.h"
-#include "serve/http/error_reply.h"
+#include "serve/http/message.h"
 #include "serve/http/router.h"
 #include "serve/media/media_source.h"
 #include "serve/service/service.h"

@@ -10,7 +10,7 @@
 #include "serve/routes/call_limits.h"
 #include "serve/routes/conversation.h"
 #include "serve/routes/output_options.h"
-#include "serve/text/content_type.h"
+#include "serve/text/headers.h"
 #include "serve/text/multipart.h"
 #include "serve/text/query.h"
 

@@ -10,11 +10,10 @@
 #include <vector>
 
 #include "serve/api_error.h"
-#include "serve/http/clients.h"
+#include "serve/http/connections.h"
 #include "serve/http/message.h"
 #include "serve/routes/fovea/encode_request.h"
 #include "serve/routes/processing_options.h"
-#include "serve/service/item_error.h"
 
 namespace fovea::serve {
 namespace {

@@ -1,15 +1,17 @@
-#include "serve/http/tls_context.h"
+#include "serve/http/tls.h"
 
 #include <openssl/err.h>
 #include <openssl/pem.h>
 #include <openssl/x509.h>
 
+#include <boost/asio/ssl/context.hpp>
 #include <memory>
 #include <string>
 #include <string_view>
 
 #include "fovea/error.h"
 #include "fovea/text.h"
+#include "serve/http/asio.h"
 
 namespace fovea::serve {
 namespace {

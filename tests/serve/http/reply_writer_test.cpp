@@ -1,4 +1,4 @@
-#include "serve/http/reply_head.h"
+#include "serve/http/reply_writer.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
