@@ -19,18 +19,18 @@ ApiError body_too_large(const HttpOptions& options) {
               " bytes, the limit of the server (--max-body-bytes)"};
 }
 
-BodyReader::BodyReader(Stream& stream, Input& input, const HttpOptions& options, Turn& turn)
+BodyReader::BodyReader(Stream& stream, const HttpOptions& options, Transaction& now)
     : stream_(stream),
-      input_(input),
+      input_(stream.input()),
       options_(options),
-      turn_(turn),
-      body_(turn.body->bytes),
+      now_(now),
+      body_(now.body->bytes),
       floor_(options.min_body_rate, options.rate_grace, options.rate_window, Clock::now()),
       idle_until_(Clock::now() + options.body_idle_timeout) {}
 
 Awaitable<void> BodyReader::read() {
-  if (turn_.framing.expects_continue && turn_.framing.has_body()) co_await send_continue();
-  if (turn_.framing.is_chunked) {
+  if (now_.framing.expects_continue && now_.framing.has_body()) co_await send_continue();
+  if (now_.framing.is_chunked) {
     co_await read_chunked();
   } else {
     co_await read_known();
@@ -51,22 +51,22 @@ Awaitable<void> BodyReader::send_continue() {
 }
 
 Awaitable<void> BodyReader::read_known() {
-  const std::size_t length = turn_.framing.content_length;
+  const std::size_t length = now_.framing.content_length;
   const std::string_view early = input_.view().substr(0, length);
   make_room(early.size(), length);
   body_.assign(early.begin(), early.end());
   input_.consume(early.size());
   std::size_t filled = early.size();
-  turn_.bytes_in = filled;
+  now_.outcome.bytes_in = filled;
   while (filled < length) {
     if (filled == body_.size()) {
       make_room(filled + 1, length);
       body_.resize(std::min({body_.capacity(), length, filled + kPiece}));
     }
     filled += co_await read_some(asio::buffer(body_.data() + filled, body_.size() - filled));
-    turn_.bytes_in = filled;
+    now_.outcome.bytes_in = filled;
   }
-  turn_.has_body = true;
+  now_.received = Received::kAll;
 }
 
 Awaitable<void> BodyReader::read_chunked() {
@@ -80,12 +80,12 @@ Awaitable<void> BodyReader::read_chunked() {
     keep(step.data);
     input_.consume(step.consumed);
   }
-  turn_.has_body = true;
+  now_.received = Received::kAll;
 }
 
 void BodyReader::keep(std::string_view bytes) {
   if (bytes.empty()) return;
-  turn_.bytes_in += bytes.size();
+  now_.outcome.bytes_in += bytes.size();
   if (bytes.size() > options_.max_body_bytes - body_.size()) throw body_too_large(options_);
   make_room(body_.size() + bytes.size(), options_.max_body_bytes);
   body_.insert(body_.end(), bytes.begin(), bytes.end());
@@ -95,13 +95,13 @@ void BodyReader::make_room(std::size_t wanted, std::size_t most) {
   if (wanted <= body_.capacity() && body_.capacity() > 0) return;
   const std::size_t step = std::max({wanted, 2 * body_.capacity(), kFirstRoom});
   const std::size_t room = std::min(step, most);
-  if (turn_.permit.grow) turn_.permit.grow(room);
+  if (now_.permit.grow) now_.permit.grow(room);
   body_.reserve(room);
 }
 
 Awaitable<std::size_t> BodyReader::read_some(asio::mutable_buffer buffer) {
   for (;;) {
-    stream_.set_deadline(std::min({idle_until_, floor_.next_check(), turn_.head.deadline}));
+    stream_.set_deadline(std::min({idle_until_, floor_.next_check(), now_.head.deadline}));
     const IoResult got = co_await stream_.read_some(buffer);
     const Clock::time_point now = Clock::now();
     floor_.add(got.bytes, now);
@@ -113,7 +113,7 @@ Awaitable<std::size_t> BodyReader::read_some(asio::mutable_buffer buffer) {
 }
 
 void BodyReader::check_pace(Clock::time_point now) {
-  if (now >= turn_.head.deadline) {
+  if (now >= now_.head.deadline) {
     throw ApiError(504, "deadline_exceeded", "the time for the request has passed");
   }
   if (now >= idle_until_ || floor_.is_broken(now)) {

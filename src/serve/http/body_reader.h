@@ -1,9 +1,8 @@
 #pragma once
 
-#include "serve/http/input.h"
 #include "serve/http/rate_floor.h"
 #include "serve/http/stream.h"
-#include "serve/http/turn.h"
+#include "serve/http/transaction.h"
 
 namespace fovea::serve {
 
@@ -13,9 +12,9 @@ namespace fovea::serve {
 class BodyReader {
  public:
   /// All must outlive this.
-  BodyReader(Stream& stream, Input& input, const HttpOptions& options, Turn& turn);
+  BodyReader(Stream& stream, const HttpOptions& options, Transaction& now);
 
-  /// Fills turn.body.
+  /// Fills the body of the transaction, which is there and empty.
   /// @throws ApiError: 400 "invalid_request", 408 "slow_request", 413 "body_too_large",
   /// 504 "deadline_exceeded", or that of the permit; ClientLeft; std::bad_alloc.
   [[nodiscard]] Awaitable<void> read();
@@ -36,7 +35,7 @@ class BodyReader {
   Stream& stream_;
   Input& input_;
   const HttpOptions& options_;
-  Turn& turn_;
+  Transaction& now_;
   std::vector<std::uint8_t>& body_;
   RateFloor floor_;
   Clock::time_point idle_until_;

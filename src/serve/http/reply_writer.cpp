@@ -95,10 +95,10 @@ std::string two_digits(int number) {
 
 }  // namespace
 
-Awaitable<void> write_reply(Stream& stream, ReplyPace pace, std::string head, Turn& turn) {
-  const bool with_body = turn.head.method != "HEAD" && has_body(turn.status);
+Awaitable<void> write_reply(Stream& stream, ReplyPace pace, std::string head, Transaction& now) {
+  const bool with_body = now.head.method != "HEAD" && has_body(now.outcome.status);
   const std::size_t head_size = head.size();
-  std::vector<BodyPart> body = std::move(turn.reply->body);
+  std::vector<BodyPart> body = std::move(now.reply->body);
   if (!with_body) body.clear();
   Outgoing outgoing(std::move(head), std::move(body));
   Clock::time_point idle_until = Clock::now() + pace.idle_timeout;
@@ -106,14 +106,14 @@ Awaitable<void> write_reply(Stream& stream, ReplyPace pace, std::string head, Tu
   for (std::size_t sent = 0; !outgoing.is_done();) {
     stream.set_deadline(std::min(idle_until, pace.floor.next_check()));
     const IoResult written = co_await stream.write_some(outgoing.fill(buffers));
-    const Clock::time_point now = Clock::now();
+    const Clock::time_point time = Clock::now();
     if (written.error && !written.has_expired) throw ClientLeft();
-    pace.floor.add(written.bytes, now);
-    if (written.bytes > 0) idle_until = now + pace.idle_timeout;
+    pace.floor.add(written.bytes, time);
+    if (written.bytes > 0) idle_until = time + pace.idle_timeout;
     outgoing.consume(written.bytes);
     sent += written.bytes;
-    turn.bytes_out = sent - std::min(sent, head_size);
-    if (!outgoing.is_done() && (now >= idle_until || pace.floor.is_broken(now))) {
+    now.outcome.bytes_out = sent - std::min(sent, head_size);
+    if (!outgoing.is_done() && (time >= idle_until || pace.floor.is_broken(time))) {
       throw ApiError(408, "slow_reader", "the reply is taken too slowly");
     }
   }

@@ -8,7 +8,7 @@
 #include "serve/http/message.h"
 #include "serve/http/rate_floor.h"
 #include "serve/http/stream.h"
-#include "serve/http/turn.h"
+#include "serve/http/transaction.h"
 
 namespace fovea::serve {
 
@@ -36,10 +36,11 @@ struct ReplyPace {
   RateFloor floor;
 };
 
-/// Sends `head` and then the body of turn.reply, if it is to have one. Copies nothing, and lets go
-/// of each part once it has been sent. Counts turn.bytes_out. All must outlive the coroutine.
+/// Sends `head` and then the body of the reply of `now`, if it is to have one. Copies nothing, and
+/// lets go of each part once it has been sent. Counts the bytes of the body in its outcome. Stream
+/// and transaction must outlive the coroutine.
 /// @throws ApiError(408, "slow_reader") if the client takes the reply too slowly, ClientLeft.
 [[nodiscard]] Awaitable<void> write_reply(Stream& stream, ReplyPace pace, std::string head,
-                                          Turn& turn);
+                                          Transaction& now);
 
 }  // namespace fovea::serve

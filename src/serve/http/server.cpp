@@ -9,9 +9,9 @@
 
 #include "fovea/error.h"
 #include "serve/http/connections.h"
+#include "serve/http/io_thread.h"
 #include "serve/http/listener.h"
 #include "serve/http/tls.h"
-#include "serve/http/worker.h"
 
 namespace fovea::serve {
 namespace {
@@ -39,8 +39,8 @@ struct Server::Impl {
   void take(Accepted accepted, std::shared_ptr<ConnectionPlace> place);
   /// Ends the connection that has been idle longest, or another that can be spared.
   void make_room();
-  void drain();
-  void stop(std::chrono::milliseconds patience);
+  void drain() noexcept;
+  void stop(std::chrono::milliseconds patience) noexcept;
 
   const HttpOptions options;
   const Parts parts;
@@ -50,9 +50,9 @@ struct Server::Impl {
   std::shared_ptr<TlsContext> tls;
   SocketPath socket_path;
   std::uint16_t port = 0;
-  std::vector<std::unique_ptr<Worker>> workers;
-  std::unique_ptr<Listener> listener;  ///< on the thread of the first worker
-  std::size_t next_worker = 0;
+  std::vector<std::unique_ptr<IoThread>> threads;
+  std::unique_ptr<Listener> listener;  ///< on the thread of the first thread
+  std::size_t next_thread = 0;
 };
 
 Server::Impl::Impl(HttpOptions wanted, Parts given)
@@ -66,10 +66,10 @@ Server::Impl::Impl(HttpOptions wanted, Parts given)
   if (is_unix) socket_path = SocketPath(options.unix_socket);
   port = listening.port;
   for (int i = 0; i < options.io_threads; ++i) {
-    workers.push_back(std::make_unique<Worker>(options, parts, requests_in_progress));
+    threads.push_back(std::make_unique<IoThread>(options, parts, requests_in_progress));
   }
   listener = std::make_unique<Listener>(
-      workers.front()->context(), std::move(listening.descriptor), connections,
+      threads.front()->context(), std::move(listening.descriptor), connections,
       [this](Accepted accepted, std::shared_ptr<ConnectionPlace> place) {
         take(std::move(accepted), std::move(place));
       },
@@ -83,27 +83,27 @@ std::shared_ptr<TlsContext> Server::Impl::tls_now() const {
 }
 
 void Server::Impl::take(Accepted accepted, std::shared_ptr<ConnectionPlace> place) {
-  Worker& worker = *workers[next_worker++ % workers.size()];
-  worker.adopt(std::move(accepted), tls_now(), std::move(place));
+  IoThread& thread = *threads[next_thread++ % threads.size()];
+  thread.adopt(std::move(accepted), tls_now(), std::move(place));
 }
 
 void Server::Impl::make_room() {
-  const auto since = [](const auto& worker) { return worker->idle_since(); };
-  const auto& longest = *std::ranges::min_element(workers, {}, since);
+  const auto since = [](const auto& thread) { return thread->idle_since(); };
+  const auto& longest = *std::ranges::min_element(threads, {}, since);
   const bool is_one_idle = longest->idle_since() != std::numeric_limits<Clock::rep>::max();
-  (is_one_idle ? *longest : *workers[next_worker++ % workers.size()]).make_room();
+  (is_one_idle ? *longest : *threads[next_thread++ % threads.size()]).make_room();
 }
 
-void Server::Impl::drain() {
-  asio::post(workers.front()->context(), [this] { listener->close(); });
-  for (const auto& worker : workers) worker->drain();
+void Server::Impl::drain() noexcept {
+  post_surely(threads.front()->context(), [this] { listener->close(); });
+  for (const auto& thread : threads) thread->drain();
 }
 
-void Server::Impl::stop(std::chrono::milliseconds patience) {
+void Server::Impl::stop(std::chrono::milliseconds patience) noexcept {
   drain();
   (void)connections.wait_none(patience);
-  for (const auto& worker : workers) worker->abort();
-  for (const auto& worker : workers) worker->finish();
+  for (const auto& thread : threads) thread->abort();
+  for (const auto& thread : threads) thread->finish();
   socket_path = SocketPath();
 }
 
@@ -114,7 +114,7 @@ Server::~Server() { stop(std::chrono::milliseconds(0)); }
 
 void Server::start() {
   impl_->listener->start();
-  for (const auto& worker : impl_->workers) worker->start();
+  for (const auto& thread : impl_->threads) thread->start();
 }
 
 std::uint16_t Server::port() const noexcept { return impl_->port; }
@@ -129,7 +129,7 @@ std::string Server::address() const {
          std::to_string(impl_->port);
 }
 
-void Server::drain() { impl_->drain(); }
+void Server::drain() noexcept { impl_->drain(); }
 
 bool Server::is_idle() const noexcept { return impl_->connections.open() == 0; }
 

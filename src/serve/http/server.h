@@ -117,7 +117,7 @@ class Server {
 
   /// Accepts no more connections and closes those without a request; requests that are on their way
   /// get their replies, with "Connection: close". Returns at once.
-  void drain();
+  void drain() noexcept;
   /// Whether all connections are closed.
   [[nodiscard]] bool is_idle() const noexcept;
   /// drain(), waits until is_idle() or the time is over, closes what is left, ends the threads. The

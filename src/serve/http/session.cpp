@@ -6,7 +6,6 @@
 #include "serve/http/body_reader.h"
 #include "serve/http/head_parser.h"
 #include "serve/http/operation.h"
-#include "serve/http/reply_writer.h"
 #include "serve/text/url.h"
 
 namespace fovea::serve {
@@ -14,14 +13,13 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr std::size_t kInputPiece = std::size_t{4} << 10;
-/// A body of a refused request that is read, so that its connection lives on.
+/// The longest body of a refused request that is read, so that its connection lives on.
 constexpr std::uint64_t kCheapBody = std::uint64_t{64} << 10;
-/// For the client to read a reply that came before all of its request was read.
+/// Time for the client to read a reply that came before all of its request was read.
 constexpr milliseconds kLinger{5'000};
-/// For a client of TLS to say goodbye.
-constexpr milliseconds kGoodbye{1'000};
-/// For a reply that says that the server stops.
+/// Time for a client of TLS to end the connection in order.
+constexpr milliseconds kTlsShutdown{1'000};
+/// Time for a reply that says that the server stops.
 constexpr milliseconds kLastReply{1'000};
 
 /// Adds one to a counter while it lives.
@@ -36,23 +34,23 @@ class Counted {
   std::atomic<std::int64_t>& counter_;
 };
 
-/// Closes a mailbox when it goes.
+/// Closes a reply that was waited for, however the waiting ends.
 class Closing {
  public:
-  explicit Closing(Mailbox& mailbox) : mailbox_(mailbox) {}
-  ~Closing() { mailbox_.close(); }
+  explicit Closing(PendingReply& pending) : pending_(pending) {}
+  ~Closing() { pending_.close(); }
   Closing(const Closing&) = delete;
   Closing& operator=(const Closing&) = delete;
 
  private:
-  Mailbox& mailbox_;
+  PendingReply& pending_;
 };
 
-/// On a worker thread: what the handler throws is the reply.
+/// Runs a handler on a thread that computes. An exception of the handler is the reply.
 void handle(const Route& route, const std::shared_ptr<Exchange>& exchange,
             const PathArguments& arguments) {
   const Interrupt interrupt(exchange->gone(), exchange->request().deadline, "the request");
-  const InterruptScope scope(&interrupt);  // whatever it reads ends when nobody waits for it
+  const InterruptScope scope(&interrupt);  // its reads end when no client waits for the reply
   try {
     route.handler(exchange, arguments);
   } catch (...) {
@@ -60,9 +58,9 @@ void handle(const Route& route, const std::shared_ptr<Exchange>& exchange,
   }
 }
 
-/// Bodies are read as they come. Source: RFC 9110, 8.4 and 15.5.16.
-void check_coding(const Turn& turn) {
-  const std::string* coding = find_header(turn.head.headers, "Content-Encoding");
+/// Refuses compressed bodies: a body is taken as it comes. Source: RFC 9110, 8.4 and 15.5.16.
+void check_coding(const Transaction& now) {
+  const std::string* coding = find_header(now.head.headers, "Content-Encoding");
   if (coding == nullptr || to_lower(*coding) == "identity") return;
   throw ApiError(415, "unsupported_content_type",
                  "Content-Encoding: expected a body without coding, got " + shortened(*coding, 60),
@@ -84,7 +82,8 @@ Session::Session(Socket socket, std::shared_ptr<TlsContext> tls, Accepted client
       place_(std::move(place)),
       client_(std::move(client)),
       stream_(std::move(socket), std::move(tls)),
-      changed_(std::make_shared<Event>(stream_.executor())) {
+      changed_(std::make_shared<Event>(stream_.executor())),
+      watch_(stream_, changed_, options_.max_header_bytes) {
   std::list<Session*>& idle = group_.in(state_);
   entry_ = idle.insert(idle.end(), this);
   change_to(SessionState::kIdle);
@@ -109,7 +108,7 @@ void Session::start() {
   const auto run_session = [](std::shared_ptr<Session> session) -> Awaitable<void> {
     co_await session->run();
   };
-  // What it throws is that there is no memory, and there is nobody to tell.
+  // An exception says that there is no memory; the client sees its connection close.
   spawn(stream_.executor(), run_session(shared_from_this()), [](const std::exception_ptr&) {});
 }
 
@@ -134,233 +133,194 @@ void Session::give_way() {
 Awaitable<void> Session::run() {
   stream_.set_deadline(Clock::now() + options_.header_timeout);
   if (!co_await stream_.handshake()) co_return;
-  while (co_await wait_for_request()) {
-    Turn turn = begin_turn();
-    co_await serve(turn);
-    if (!turn.keep_alive) {
-      co_await close(turn);
-      co_return;
-    }
+  // A client that has asked for something may do so again; others have as long as a head may take.
+  milliseconds patience = options_.header_timeout;
+  while (co_await wait_for_request(patience)) {
+    patience = options_.keep_alive_timeout;
+    Transaction now = begin_transaction();
+    const bool goes_on = co_await serve(now);
+    if (goes_on) continue;
+    co_await close(now);
+    co_return;
   }
 }
 
-Awaitable<bool> Session::wait_for_request() {
-  input_.shrink();
+Awaitable<bool> Session::serve(Transaction& now) {
+  co_await attempt(now, &Session::read_head);
+  if (now.client_left && now.received == Received::kNothing) co_return false;
+  const Counted counted(group_.requests_in_progress);
+  co_await attempt(now, &Session::admit);
+  co_await attempt(now, &Session::read_body);
+  if (now.is_open()) co_await work(now);
+  bool goes_on = false;
+  if (!now.client_left) goes_on = co_await send(now);
+  observe(now);
+  now.permit = {};
+  now.body.reset();
+  if (goes_on && now.received != Received::kAll) {
+    goes_on = co_await drop_body(now.framing.content_length);
+  }
+  co_return goes_on;
+}
+
+Awaitable<void> Session::attempt(Transaction& now, Step step) {
+  if (!now.is_open()) co_return;
+  try {
+    co_await (this->*step)(now);
+  } catch (const ClientLeft&) {
+    now.client_left = true;
+  } catch (...) {
+    now.fail(current_api_error());
+  }
+}
+
+Awaitable<bool> Session::wait_for_request(milliseconds patience) {
+  stream_.input().shrink();
   if (state_ != SessionState::kIdle) change_to(SessionState::kIdle);
-  // Who has asked for something may do so again; the others have as long as a head may take.
-  stream_.set_deadline(since_ +
-                       (has_served_ ? options_.keep_alive_timeout : options_.header_timeout));
+  stream_.set_deadline(since_ + patience);
+  Input& input = stream_.input();
   for (;;) {
-    input_.consume(leading_breaks(input_.view()));
-    if (!input_.view().empty() && input_.view() != "\r") break;
+    input.consume(leading_breaks(input.view()));
+    if (!input.view().empty() && input.view() != "\r") break;
     if (group_.is_draining) co_return false;
-    const IoResult got = co_await fill_input();
+    const IoResult got = co_await stream_.fill(options_.max_header_bytes);
     if (got.bytes == 0) co_return false;
   }
   change_to(SessionState::kTalking);
-  has_served_ = true;
   co_return true;
 }
 
-Turn Session::begin_turn() {
-  Turn turn;
-  turn.head.id = group_.ids.next();
-  turn.head.peer = client_.peer;
-  turn.head.client = place_->client();
-  turn.head.is_own_user = client_.is_own_user;
-  turn.head.arrival = Clock::now();
-  turn.head.deadline = turn.head.arrival + options_.request_timeout;
-  return turn;
+Transaction Session::begin_transaction() {
+  Transaction now;
+  now.head.id = group_.ids.next();
+  now.head.peer = client_.peer;
+  now.head.client = place_->client();
+  now.head.is_own_user = client_.is_own_user;
+  now.head.arrival = Clock::now();
+  now.head.deadline = now.head.arrival + options_.request_timeout;
+  return now;
 }
 
-Awaitable<void> Session::serve(Turn& turn) {
-  co_await attempt(turn, read_head(turn));
-  if (turn.has_left && !turn.has_head) co_return;  // it has asked for nothing
-  const Counted counted(group_.requests_in_progress);
-  if (turn.is_open()) co_await attempt(turn, admit_body(turn));
-  if (turn.is_open()) {
-    change_to(SessionState::kWorking);
-    co_await attempt(turn, work(turn));
-    co_await stop_watching();
-    change_to(SessionState::kTalking);
-  }
-  if (!turn.has_left) co_await send(turn);
-  turn.keep_alive = turn.keep_alive && !turn.has_left;
-  observe(turn);
-  turn.permit = {};
-  turn.body.reset();
-  const bool is_unread = turn.has_head && !turn.has_body;
-  if (turn.keep_alive && is_unread) {
-    turn.keep_alive = co_await drop_body(turn.framing.content_length);
-  }
-}
-
-Awaitable<void> Session::attempt(Turn& turn, Awaitable<void> step) {
-  try {
-    co_await std::move(step);
-  } catch (const ClientLeft&) {
-    turn.has_left = true;
-  } catch (...) {
-    turn.fail(current_api_error());
-  }
-}
-
-Awaitable<void> Session::read_head(Turn& turn) {
-  stream_.set_deadline(turn.head.arrival + options_.header_timeout);
+Awaitable<void> Session::read_head(Transaction& now) {
+  stream_.set_deadline(now.head.arrival + options_.header_timeout);
+  Input& input = stream_.input();
   HeadScanner scanner;
-  std::optional<std::size_t> end = scanner.scan(input_.view());
+  std::optional<std::size_t> end = scanner.scan(input.view());
   while (!end) {
-    if (input_.view().size() >= options_.max_header_bytes) throw headers_too_large(options_);
-    const IoResult got = co_await fill_input();
+    if (input.view().size() >= options_.max_header_bytes) throw headers_too_large(options_);
+    const IoResult got = co_await stream_.fill(options_.max_header_bytes);
     if (got.has_expired) {
       throw ApiError(408, "slow_request", "the head of the request comes too slowly");
     }
     if (got.bytes == 0) throw ClientLeft();
-    end = scanner.scan(input_.view());
+    end = scanner.scan(input.view());
   }
-  turn.framing = parse_head(input_.view().substr(0, *end), options_.max_headers, turn.head);
-  input_.consume(*end);
-  turn.has_head = true;
-  turn.has_body = !turn.framing.has_body();
-  turn.keep_alive = turn.framing.keep_alive;
+  now.framing = parse_head(input.view().substr(0, *end), options_.max_headers, now.head);
+  input.consume(*end);
+  now.received = now.framing.has_body() ? Received::kHead : Received::kAll;
 }
 
-Awaitable<void> Session::admit_body(Turn& turn) {
-  find_route(turn);
-  if (turn.is_open()) check_coding(turn);
-  if (turn.is_open()) ask_gate(turn);
-  if (!turn.is_open()) co_return;
-  turn.body = std::make_shared<HeldBody>();
-  turn.body->room = std::move(turn.permit.room);
-  if (!turn.has_body) {
-    BodyReader reader(stream_, input_, options_, turn);
-    co_await reader.read();
-  }
-  if (turn.permit.enter) turn.permit.place = turn.permit.enter();
+Awaitable<void> Session::admit(Transaction& now) {
+  find_route(now);
+  if (now.is_open()) check_coding(now);
+  if (now.is_open()) ask_gate(now);
+  co_return;
 }
 
-void Session::find_route(Turn& turn) const {
+void Session::find_route(Transaction& now) const {
   const auto no_route = [&] {
-    turn.fail(ApiError(404, "route_not_found",
-                       "there is no route " + turn.head.path + "; /openapi.json lists all"));
+    now.fail(ApiError(404, "route_not_found",
+                      "there is no route " + now.head.path + "; /openapi.json lists all"));
   };
-  const auto path = below_root(turn.head.path, options_.root_path);
+  const auto path = below_root(now.head.path, options_.root_path);
   if (!path) return no_route();
-  turn.head.path = std::string(*path);
-  auto found = group_.parts.router->find(turn.head.method, turn.head.path);
+  now.head.path = std::string(*path);
+  auto found = group_.parts.router->find(now.head.method, now.head.path);
   if (std::holds_alternative<Router::NoPath>(found)) return no_route();
   if (const auto* other = std::get_if<Router::NoMethod>(&found)) {
-    turn.fail(ApiError(405, "method_not_allowed", turn.head.path + " takes " + other->allowed));
-    turn.reply->headers.push_back({"Allow", other->allowed});
+    now.fail(ApiError(405, "method_not_allowed", now.head.path + " takes " + other->allowed));
+    now.reply->headers.push_back({"Allow", other->allowed});
     return;
   }
   auto& [route, arguments] = std::get<Router::Found>(found);
-  turn.route = route;
-  turn.arguments = std::move(arguments);
+  now.route = route;
+  now.arguments = std::move(arguments);
 }
 
-void Session::ask_gate(Turn& turn) const {
-  if (turn.framing.content_length > options_.max_body_bytes) {
-    return turn.fail(body_too_large(options_));
+void Session::ask_gate(Transaction& now) const {
+  if (now.framing.content_length > options_.max_body_bytes) {
+    return now.fail(body_too_large(options_));
   }
-  auto decision = group_.parts.gate(turn.head, *turn.route);
-  if (auto* refusal = std::get_if<Reply>(&decision)) return turn.answer(std::move(*refusal));
-  turn.permit = std::move(std::get<Permit>(decision));
+  auto decision = group_.parts.gate(now.head, *now.route);
+  if (auto* refusal = std::get_if<Reply>(&decision)) return now.answer(std::move(*refusal));
+  now.permit = std::move(std::get<Permit>(decision));
 }
 
-std::weak_ptr<Exchange> Session::hand_over(Turn& turn, std::shared_ptr<Mailbox> mailbox) {
-  Request request;
-  static_cast<RequestHead&>(request) = turn.head;
-  request.body = SharedBytes(turn.body, &turn.body->bytes);
-  turn.body.reset();
-  auto exchange = std::make_shared<Exchange>(
-      std::move(request),
-      [mailbox = std::move(mailbox)](Reply reply) { mailbox->put(std::move(reply)); });
-  std::weak_ptr<Exchange> watched = exchange;
-  // Only the handler holds it: if it is dropped, that is noticed.
-  auto task = [route = turn.route, arguments = std::move(turn.arguments),
-               exchange = std::move(exchange)] { handle(*route, exchange, arguments); };
-  if (turn.route->is_instant) {
-    task();
-  } else {
-    group_.parts.run_task(std::move(task));
+Awaitable<void> Session::read_body(Transaction& now) {
+  now.body = std::make_shared<HeldBody>();
+  now.body->room = std::move(now.permit.room);
+  if (now.received != Received::kAll) {
+    BodyReader reader(stream_, options_, now);
+    co_await reader.read();
   }
-  return watched;
+  if (now.permit.enter) now.permit.place = now.permit.enter();
 }
 
-Awaitable<void> Session::work(Turn& turn) {
-  const Clock::time_point limit = turn.head.deadline + options_.reply_grace;
-  const auto mailbox = std::make_shared<Mailbox>(stream_.executor(), changed_);
-  const Closing closing(*mailbox);
-  const std::weak_ptr<Exchange> watched = hand_over(turn, mailbox);
-  if (!turn.route->is_instant) start_watching();
-  if (std::optional<Reply> reply = co_await wait_for_reply(*mailbox, limit)) {
-    turn.answer(std::move(*reply));
+Awaitable<void> Session::work(Transaction& now) {
+  change_to(SessionState::kWorking);
+  co_await attempt(now, &Session::await_reply);
+  co_await watch_.stop();
+  change_to(SessionState::kTalking);
+}
+
+Awaitable<void> Session::await_reply(Transaction& now) {
+  const Clock::time_point limit = now.head.deadline + options_.reply_grace;
+  const auto pending = std::make_shared<PendingReply>(stream_.executor(), changed_);
+  const Closing closing(*pending);
+  const std::weak_ptr<Exchange> handled = hand_over(now, pending);
+  if (!now.route->is_instant) watch_.start(shared_from_this());
+  std::optional<Reply> reply = pending->take();
+  while (!reply && !watch_.client_left() && !is_aborted_ && Clock::now() < limit) {
+    co_await changed_->wait_until(limit);
+    reply = pending->take();
+  }
+  if (reply) {
+    now.answer(std::move(*reply));
     co_return;
   }
-  if (const auto exchange = watched.lock()) exchange->leave();
-  if (has_left_) throw ClientLeft();
+  if (const auto exchange = handled.lock()) exchange->leave();
+  if (watch_.client_left()) throw ClientLeft();
   if (is_aborted_) throw ApiError(503, "draining", "the server stops");
   throw ApiError(504, "deadline_exceeded", "the time for the request has passed");
 }
 
-Awaitable<std::optional<Reply>> Session::wait_for_reply(Mailbox& mailbox, Clock::time_point limit) {
-  std::optional<Reply> reply = mailbox.take();
-  while (!reply && !has_left_ && !is_aborted_ && Clock::now() < limit) {
-    co_await changed_->wait_until(limit);
-    reply = mailbox.take();
+std::weak_ptr<Exchange> Session::hand_over(Transaction& now,
+                                           std::shared_ptr<PendingReply> pending) {
+  Request request;
+  static_cast<RequestHead&>(request) = now.head;
+  request.body = SharedBytes(now.body, &now.body->bytes);
+  now.body.reset();
+  auto exchange = std::make_shared<Exchange>(
+      std::move(request),
+      [pending = std::move(pending)](Reply reply) { pending->put(std::move(reply)); });
+  std::weak_ptr<Exchange> handled = exchange;
+  // The handler alone holds it: if it is dropped, that is noticed.
+  auto task = [route = now.route, arguments = std::move(now.arguments),
+               exchange = std::move(exchange)] { handle(*route, exchange, arguments); };
+  if (now.route->is_instant) {
+    task();
+  } else {
+    group_.parts.run_task(std::move(task));
   }
-  co_return reply;
+  return handled;
 }
 
-void Session::start_watching() {
-  const auto watch_session = [](std::shared_ptr<Session> session) -> Awaitable<void> {
-    co_await session->watch();
-  };
-  stream_.set_deadline(Clock::time_point::max());
-  const auto ended = [session = shared_from_this()](const std::exception_ptr&) {
-    session->is_watching_ = false;
-    session->changed_->notify();
-  };
-  watch_ends_ = false;
-  is_watching_ = true;
-  try {
-    spawn(stream_.executor(), watch_session(shared_from_this()), ended);
-  } catch (...) {
-    is_watching_ = false;
-    throw;
-  }
-}
-
-Awaitable<void> Session::watch() {
-  while (!watch_ends_ && input_.view().size() < options_.max_header_bytes) {
-    const IoResult got = co_await fill_input();
-    if (got.bytes > 0) continue;
-    has_left_ = !watch_ends_;
-    co_return;
-  }
-}
-
-Awaitable<void> Session::stop_watching() {
-  watch_ends_ = true;
-  if (is_watching_) stream_.cancel();
-  while (is_watching_) co_await changed_->wait();
-}
-
-Awaitable<IoResult> Session::fill_input() {
-  const std::size_t held = input_.view().size();
-  const std::size_t limit = std::max(options_.max_header_bytes, held + 1);
-  const std::span<char> room = input_.prepare(std::min(kInputPiece, limit - held));
-  IoResult got = co_await stream_.read_some(asio::buffer(room.data(), room.size()));
-  input_.commit(got.bytes);
-  co_return got;
-}
-
-bool Session::may_go_on(const Turn& turn) const {
-  const Framing& framing = turn.framing;
+bool Session::may_go_on(const Transaction& now) const {
+  const Framing& framing = now.framing;
   const bool is_cheap = !framing.is_chunked && !framing.expects_continue &&
-                        framing.content_length <= kCheapBody && turn.bytes_in == 0;
-  return turn.keep_alive && !group_.is_draining && !is_aborted_ && (turn.has_body || is_cheap);
+                        framing.content_length <= kCheapBody && now.outcome.bytes_in == 0;
+  return framing.keep_alive && !group_.is_draining && !is_aborted_ &&
+         (now.received == Received::kAll || is_cheap);
 }
 
 ReplyPace Session::pace() const {
@@ -369,53 +329,55 @@ ReplyPace Session::pace() const {
                              Clock::now())};
 }
 
-Awaitable<void> Session::send(Turn& turn) {
-  turn.keep_alive = may_go_on(turn);
+Awaitable<bool> Session::send(Transaction& now) {
+  const bool may_follow = may_go_on(now);
   const ReplyFrame frame{.server = options_.server_name,
-                         .request_id = turn.head.id,
+                         .request_id = now.head.id,
                          .now = std::time(nullptr),
-                         .keep_alive = turn.keep_alive};
+                         .keep_alive = may_follow};
   try {
-    co_await write_reply(stream_, pace(), reply_head(*turn.reply, frame), turn);
+    co_await write_reply(stream_, pace(), reply_head(*now.reply, frame), now);
   } catch (const ClientLeft&) {
-    turn.has_left = true;
+    now.client_left = true;
   } catch (const ApiError& slow) {
-    turn.error_code = slow.code();
-    turn.has_left = true;
+    now.outcome.error_code = slow.code();
+    now.client_left = true;
   }
-  turn.reply.reset();
+  now.reply.reset();
+  co_return may_follow && !now.client_left;
 }
 
 Awaitable<bool> Session::drop_body(std::uint64_t size) {
   stream_.set_deadline(Clock::now() + options_.header_timeout);
+  Input& input = stream_.input();
   for (;;) {
-    const std::uint64_t here = std::min<std::uint64_t>(size, input_.view().size());
-    input_.consume(here);
+    const std::uint64_t here = std::min<std::uint64_t>(size, input.view().size());
+    input.consume(here);
     size -= here;
     if (size == 0) co_return true;
-    const IoResult got = co_await fill_input();
+    const IoResult got = co_await stream_.fill(options_.max_header_bytes);
     if (got.bytes == 0) co_return false;
   }
 }
 
-Awaitable<void> Session::close(const Turn& turn) {
-  if (turn.has_left || is_aborted_) co_return;
-  const bool is_unread = !turn.has_head || !turn.has_body || !input_.view().empty();
-  stream_.set_deadline(Clock::now() + (is_unread ? kLinger : kGoodbye));
-  co_await stream_.say_goodbye();
+Awaitable<void> Session::close(const Transaction& last) {
+  if (last.client_left || is_aborted_) co_return;
+  const bool is_unread = last.received != Received::kAll || !stream_.input().view().empty();
+  stream_.set_deadline(Clock::now() + (is_unread ? kLinger : kTlsShutdown));
+  co_await stream_.shut_down();
   if (is_unread) co_await stream_.linger();
 }
 
-void Session::observe(const Turn& turn) const {
+void Session::observe(const Transaction& now) const {
   if (!group_.parts.observer) return;
-  group_.parts.observer({.head = turn.head,
-                         .route = turn.route,
-                         .status = turn.has_left ? 499 : turn.status,
-                         .error_code = turn.error_code,
-                         .error_detail = turn.error_detail,
-                         .bytes_in = turn.bytes_in,
-                         .bytes_out = turn.bytes_out,
-                         .duration = Clock::now() - turn.head.arrival});
+  group_.parts.observer({.head = now.head,
+                         .route = now.route,
+                         .status = now.client_left ? 499 : now.outcome.status,
+                         .error_code = now.outcome.error_code,
+                         .error_detail = now.outcome.error_detail,
+                         .bytes_in = now.outcome.bytes_in,
+                         .bytes_out = now.outcome.bytes_out,
+                         .duration = Clock::now() - now.head.arrival});
 }
 
 }  // namespace fovea::serve

@@ -4,26 +4,24 @@
 #include <atomic>
 #include <list>
 #include <memory>
-#include <string>
 
+#include "serve/http/client_watch.h"
 #include "serve/http/connections.h"
-#include "serve/http/input.h"
 #include "serve/http/listening_socket.h"
-#include "serve/http/mailbox.h"
-#include "serve/http/message.h"
+#include "serve/http/pending_reply.h"
 #include "serve/http/reply_writer.h"
 #include "serve/http/stream.h"
-#include "serve/http/turn.h"
+#include "serve/http/transaction.h"
 
 namespace fovea::serve {
 
 class Session;
 
-/// What a session is about.
+/// What a session waits for.
 enum class SessionState : std::uint8_t {
-  kIdle,     ///< there is no request: it has just come, or had its reply
-  kTalking,  ///< bytes of a request come, or those of its reply go
-  kWorking,  ///< a handler has the request
+  kIdle,     ///< a request: the connection has just come, or had its reply
+  kTalking,  ///< the client: bytes of a request come, or those of its reply go
+  kWorking,  ///< a handler, which has the request
 };
 
 /// The sessions of one thread, and what they share. Only that thread touches it, but for the
@@ -47,7 +45,7 @@ struct SessionGroup {
 /// A connection and its requests, one after the other. Lives as long as its coroutine.
 class Session : public std::enable_shared_from_this<Session> {
  public:
-  /// @param client whom accept_from() has told of; its descriptor is in `socket` by now.
+  /// @param client of whom accept_from() has told; its descriptor is in `socket` by now.
   /// @param place among the connections, held until this ends. @param group must outlive this.
   Session(Socket socket, std::shared_ptr<TlsContext> tls, Accepted client,
           std::shared_ptr<ConnectionPlace> place, SessionGroup& group);
@@ -66,51 +64,55 @@ class Session : public std::enable_shared_from_this<Session> {
   [[nodiscard]] const ConnectionPlace& place() const noexcept { return *place_; }
 
  private:
-  void change_to(SessionState state);
+  /// A part of the way of a request to its reply. What it throws becomes the reply.
+  using Step = Awaitable<void> (Session::*)(Transaction&);
+
+  /// The connection: greets, serves one request after the other, closes.
   [[nodiscard]] Awaitable<void> run();
-  [[nodiscard]] Awaitable<bool> wait_for_request();
-  [[nodiscard]] Awaitable<void> serve(Turn& turn);
-  /// Does a step; what it throws becomes the reply.
-  [[nodiscard]] Awaitable<void> attempt(Turn& turn, Awaitable<void> step);
-  [[nodiscard]] Awaitable<void> read_head(Turn& turn);
-  [[nodiscard]] Awaitable<void> admit_body(Turn& turn);
-  [[nodiscard]] Awaitable<void> work(Turn& turn);
-  [[nodiscard]] Awaitable<std::optional<Reply>> wait_for_reply(Mailbox& mailbox,
-                                                               Clock::time_point limit);
-  [[nodiscard]] Awaitable<void> send(Turn& turn);
+  /// One request, step by step. @return whether another may follow it.
+  [[nodiscard]] Awaitable<bool> serve(Transaction& now);
+  /// Takes a step, unless the reply is there already or the client has left.
+  [[nodiscard]] Awaitable<void> attempt(Transaction& now, Step step);
+
+  /// @return whether a request begins within that time.
+  [[nodiscard]] Awaitable<bool> wait_for_request(std::chrono::milliseconds patience);
+  [[nodiscard]] Transaction begin_transaction();
+  [[nodiscard]] Awaitable<void> read_head(Transaction& now);
+  /// Finds the route and asks the gate: a refused body is not read.
+  [[nodiscard]] Awaitable<void> admit(Transaction& now);
+  /// Reads the body, then takes a place among the requests that are worked on.
+  [[nodiscard]] Awaitable<void> read_body(Transaction& now);
+  /// Lets the handler work, while the client is watched.
+  [[nodiscard]] Awaitable<void> work(Transaction& now);
+  /// Hands the request to its handler, and waits for the reply, for the client to leave, for the
+  /// server to stop or for the deadline.
+  [[nodiscard]] Awaitable<void> await_reply(Transaction& now);
+  /// @return whether another request may follow the reply.
+  [[nodiscard]] Awaitable<bool> send(Transaction& now);
+  /// Reads a body that nobody wants. @return whether all of it came.
   [[nodiscard]] Awaitable<bool> drop_body(std::uint64_t size);
-  [[nodiscard]] Awaitable<void> close(const Turn& turn);
+  [[nodiscard]] Awaitable<void> close(const Transaction& last);
 
-  [[nodiscard]] Turn begin_turn();
-  void find_route(Turn& turn) const;
-  void ask_gate(Turn& turn) const;
-  [[nodiscard]] std::weak_ptr<Exchange> hand_over(Turn& turn, std::shared_ptr<Mailbox> mailbox);
+  void change_to(SessionState state);
+  void find_route(Transaction& now) const;
+  void ask_gate(Transaction& now) const;
+  [[nodiscard]] std::weak_ptr<Exchange> hand_over(Transaction& now,
+                                                  std::shared_ptr<PendingReply> pending);
   [[nodiscard]] ReplyPace pace() const;
-  /// Whether another request may follow once this one has its reply.
-  [[nodiscard]] bool may_go_on(const Turn& turn) const;
-  void observe(const Turn& turn) const;
-
-  /// Reads until the client leaves, its bytes fill the input or stop_watching().
-  [[nodiscard]] Awaitable<void> watch();
-  void start_watching();
-  [[nodiscard]] Awaitable<void> stop_watching();
-  [[nodiscard]] Awaitable<IoResult> fill_input();
+  [[nodiscard]] bool may_go_on(const Transaction& now) const;
+  void observe(const Transaction& now) const;
 
   SessionGroup& group_;
   const HttpOptions& options_;
   std::shared_ptr<ConnectionPlace> place_;
   Accepted client_;
   Stream stream_;
-  Input input_;
-  std::shared_ptr<Event> changed_;  ///< the reply is there, or something below
+  std::shared_ptr<Event> changed_;  ///< a reply is there, the watch has ended, or abort()
+  ClientWatch watch_;
   SessionState state_ = SessionState::kIdle;
   Clock::time_point since_;              ///< of the state
   std::list<Session*>::iterator entry_;  ///< of this in the list of the state
-  bool has_served_ = false;              ///< a request
-  bool has_left_ = false;                ///< the client, while a handler worked
   bool is_aborted_ = false;
-  bool is_watching_ = false;  ///< watch() runs
-  bool watch_ends_ = false;   ///< watch() is to end
 };
 
 }  // namespace fovea::serve

@@ -1,10 +1,13 @@
 #include "serve/http/stream.h"
 
+#include <algorithm>
 #include <array>
 
 #include "serve/http/operation.h"
 
 namespace fovea::serve {
+
+constexpr std::size_t kInputPiece = std::size_t{4} << 10;
 
 Stream::Stream(Socket socket, std::shared_ptr<TlsContext> tls)
     : socket_(std::move(socket)),
@@ -28,6 +31,15 @@ Awaitable<bool> Stream::handshake() {
   tls_->async_handshake(asio::ssl::stream_base::server, shake.done());
   co_await shake.wait();
   co_return !shake.error();
+}
+
+Awaitable<IoResult> Stream::fill(std::size_t most_bytes) {
+  const std::size_t held = input_.view().size();
+  const std::size_t limit = std::max(most_bytes, held + 1);
+  const std::span<char> room = input_.prepare(std::min(kInputPiece, limit - held));
+  const IoResult got = co_await read_some(asio::buffer(room.data(), room.size()));
+  input_.commit(got.bytes);
+  co_return got;
 }
 
 Awaitable<IoResult> Stream::read_some(asio::mutable_buffer buffer) {
@@ -54,7 +66,7 @@ Awaitable<IoResult> Stream::write_some(std::span<const asio::const_buffer> buffe
   co_return finished(write.error(), write.bytes());
 }
 
-Awaitable<void> Stream::say_goodbye() {
+Awaitable<void> Stream::shut_down() {
   if (tls_) {
     Operation shutdown;
     tls_->async_shutdown(shutdown.done());

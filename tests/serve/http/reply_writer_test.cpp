@@ -3,6 +3,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <memory>
+#include <string>
+
+#include "serve/http/stream_pair.h"
+
 namespace fovea::serve {
 namespace {
 
@@ -50,6 +55,65 @@ TEST(ReplyHead, KnowsTheStatusesOfTheServer) {
   }
   EXPECT_THAT(reply_head({.status = 299, .content_type = {}, .headers = {}, .body = {}}, {}),
               testing::StartsWith("HTTP/1.1 299 Unknown\r\n"));
+}
+
+class WriteReply : public testing::Test {
+ protected:
+  WriteReply() {
+    now_.head.method = "GET";
+    Reply reply = text_reply(200, "text/plain", "");
+    for (const char* text : {"ab", "", "cde"}) reply.body.push_back(body_part(std::string(text)));
+    now_.answer(std::move(reply));
+  }
+
+  void write(ReplyPace pace = {.idle_timeout = std::chrono::hours(1), .floor = any_rate()}) {
+    pair_.run(write_reply(*pair_.stream, pace, "HEAD\n", now_));
+  }
+  static RateFloor any_rate() { return {0, {}, std::chrono::seconds(1), Clock::now()}; }
+
+  test::StreamPair pair_;
+  Transaction now_;
+};
+
+TEST_F(WriteReply, SendsHeadAndParts) {
+  write();
+  EXPECT_EQ(pair_.receive(), "HEAD\nabcde");
+  EXPECT_EQ(now_.outcome.bytes_out, 5U) << "of the body";
+}
+
+TEST_F(WriteReply, SendsNoBodyWhereThereIsToBeNone) {
+  now_.head.method = "HEAD";
+  write();
+  EXPECT_EQ(pair_.receive(), "HEAD\n");
+  now_.head.method = "DELETE";
+  now_.answer({.status = 204, .body = {body_part(std::string("x"))}});
+  write();
+  EXPECT_EQ(pair_.receive(), "HEAD\n");
+  EXPECT_EQ(now_.outcome.bytes_out, 0U);
+}
+
+TEST_F(WriteReply, LetsGoOfAPartOnceItHasBeenSent) {
+  const auto owner = std::make_shared<int>();
+  now_.reply->body[0].owner = owner;
+  write();
+  EXPECT_EQ(owner.use_count(), 1);
+}
+
+TEST_F(WriteReply, NoticesThatTheClientHasLeft) {
+  pair_.client.reset(-1);
+  EXPECT_THROW(write(), ClientLeft);
+}
+
+TEST_F(WriteReply, EndsWhereTheClientTakesNothing) {
+  now_.reply->body.push_back(body_part(std::string(16 << 20, 'x')));
+  const ReplyPace pace{.idle_timeout = std::chrono::milliseconds(1), .floor = any_rate()};
+  try {
+    write(pace);
+    FAIL() << "the client takes no more";
+  } catch (const ApiError& error) {
+    EXPECT_EQ(error.code(), "slow_reader");
+  }
+  EXPECT_GT(now_.outcome.bytes_out, 0U);
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-#include "serve/http/worker.h"
+#include "serve/http/io_thread.h"
 
 #include <sys/socket.h>
 
@@ -11,13 +11,13 @@
 
 namespace fovea::serve {
 
-Worker::Worker(const HttpOptions& options, const Server::Parts& parts,
-               std::atomic<std::int64_t>& requests_in_progress)
+IoThread::IoThread(const HttpOptions& options, const Server::Parts& parts,
+                   std::atomic<std::int64_t>& requests_in_progress)
     : group_{.options = options, .parts = parts, .requests_in_progress = requests_in_progress},
       context_(1),  // one thread: locks are cheaper
       guard_(context_.get_executor()) {}
 
-void Worker::start() {
+void IoThread::start() {
   try {
     thread_ = std::thread([this] { run(); });
   } catch (const std::system_error& error) {
@@ -25,7 +25,7 @@ void Worker::start() {
   }
 }
 
-void Worker::run() noexcept {
+void IoThread::run() noexcept {
   for (;;) {
     try {
       context_.run();
@@ -37,14 +37,14 @@ void Worker::run() noexcept {
   }
 }
 
-void Worker::log_error(const std::exception& error) noexcept try {
+void IoThread::log_error(const std::exception& error) noexcept try {
   log_to(group_.options.log, LogLevel::kError, std::string("http_error reason=") + error.what());
 } catch (const std::exception&) {
   // Nor is there memory for a line.
 }
 
-void Worker::adopt(Accepted accepted, std::shared_ptr<TlsContext> tls,
-                   std::shared_ptr<ConnectionPlace> place) {
+void IoThread::adopt(Accepted accepted, std::shared_ptr<TlsContext> tls,
+                     std::shared_ptr<ConnectionPlace> place) {
   asio::post(context_, [this, accepted = std::move(accepted), tls = std::move(tls),
                         place = std::move(place)]() mutable {
     if (group_.is_draining) return;
@@ -59,7 +59,7 @@ void Worker::adopt(Accepted accepted, std::shared_ptr<TlsContext> tls,
   });
 }
 
-Session* Worker::dispensable() {
+Session* IoThread::dispensable() {
   const auto is_of_a_crowd = [](const Session* session) {
     return session->place().is_of_a_crowd();
   };
@@ -75,28 +75,28 @@ Session* Worker::dispensable() {
   return found == talking.end() ? nullptr : *found;
 }
 
-void Worker::make_room() {
+void IoThread::make_room() {
   asio::post(context_, [this] {
     if (Session* session = dispensable()) session->give_way();
   });
 }
 
-void Worker::drain() {
-  asio::post(context_, [this] {
+void IoThread::drain() noexcept {
+  post_surely(context_, [this] {
     group_.is_draining = true;
     for (Session* session : group_.in(SessionState::kIdle)) session->drain();
   });
 }
 
-void Worker::abort() {
-  asio::post(context_, [this] {
+void IoThread::abort() noexcept {
+  post_surely(context_, [this] {
     for (const auto& sessions : group_.sessions) {
       for (Session* session : sessions) session->abort();
     }
   });
 }
 
-void Worker::finish() noexcept {
+void IoThread::finish() noexcept {
   guard_.reset();
   if (thread_.joinable()) thread_.join();
 }

@@ -12,14 +12,14 @@ namespace fovea::serve {
 
 /// A thread and the connections that it moves bytes of. All functions may be called from any thread
 /// but its own.
-class Worker {
+class IoThread {
  public:
   /// All must outlive this.
-  Worker(const HttpOptions& options, const Server::Parts& parts,
-         std::atomic<std::int64_t>& requests_in_progress);
-  ~Worker() { finish(); }
-  Worker(const Worker&) = delete;
-  Worker& operator=(const Worker&) = delete;
+  IoThread(const HttpOptions& options, const Server::Parts& parts,
+           std::atomic<std::int64_t>& requests_in_progress);
+  ~IoThread() { finish(); }
+  IoThread(const IoThread&) = delete;
+  IoThread& operator=(const IoThread&) = delete;
 
   [[nodiscard]] asio::io_context& context() noexcept { return context_; }
 
@@ -37,9 +37,9 @@ class Worker {
   /// client that sends a request or takes a reply. Also from its own thread.
   void make_room();
   /// Session::drain() for all, also those to come.
-  void drain();
+  void drain() noexcept;
   /// Session::abort() for all.
-  void abort();
+  void abort() noexcept;
   /// Waits until there are no connections; the thread then ends.
   void finish() noexcept;
 
