@@ -11,7 +11,6 @@
 #include "fovea/error.h"
 #include "fovea/version.h"
 #include "serve/background_read.h"
-#include "serve/page/page.h"
 #include "serve/routes/admin/routes.h"
 #include "serve/routes/cohere/routes.h"
 #include "serve/routes/fovea/routes.h"

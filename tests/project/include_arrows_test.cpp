@@ -84,8 +84,7 @@ const std::map<std::string, Arrows> kAllowedInside{
       {"service", {kApiError, "text", "http"}},
       {"media", {kApiError, "text", "http", "service"}},
       {"metrics", {kApiError, "http", "rows", "service", "media"}},
-      {"routes", {kApiError, "text", "http", "rows", "service", "media", "metrics"}},
-      {"page", {"text", "http"}}}},
+      {"routes", {kApiError, "text", "http", "rows", "service", "media", "metrics"}}}},
     // What protocols share stands beside their folders, which do not know each other.
     {"src/serve/routes",
      {{".", {}},

@@ -28,8 +28,8 @@ TEST(MetricNames, OfDashboardAndPageAreThoseOfTheServer) {
   std::set<std::string> written;
   for (const std::string& file : files_below("src/serve", {".cpp"}))
     written.merge(metrics_of(file, "\""));
-  for (const auto& [file, before] :
-       {std::pair("packaging/grafana.json", "\\b"), std::pair("src/serve/page/page.html", "'")}) {
+  for (const auto& [file, before] : {std::pair("packaging/grafana.json", "\\b"),
+                                     std::pair("src/serve/routes/admin/page.html", "'")}) {
     const std::set<std::string> read = metrics_of(file, before);
     EXPECT_FALSE(read.empty()) << file;
     for (const std::string& name : read)

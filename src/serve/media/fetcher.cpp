@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "serve/api_error.h"
-#include "serve/media/items.h"
+#include "serve/media/resolution.h"
 
 namespace fovea::serve {
 namespace {

@@ -8,7 +8,6 @@
 #include "serve/api_error.h"
 #include "serve/media/fetcher.h"
 #include "serve/media/frame_lists.h"
-#include "serve/media/items.h"
 #include "serve/media/local_files.h"
 #include "serve/media/resolution.h"
 #include "serve/text/base64.h"

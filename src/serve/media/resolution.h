@@ -6,8 +6,10 @@
 #include <memory>
 #include <mutex>
 #include <stop_token>
+#include <string>
 #include <vector>
 
+#include "serve/api_error.h"
 #include "serve/media/fetcher.h"
 #include "serve/media/media_source.h"
 
@@ -44,5 +46,12 @@ class Resolution : public std::enable_shared_from_this<Resolution> {
   std::stop_source stop_;
   std::stop_callback<Stop> by_client_;
 };
+
+/// The item that a reference and its bytes make. @throws ApiError(400) if there are none.
+[[nodiscard]] MediaItem item_of(const MediaReference& reference, MediaBytes bytes);
+
+/// 422 "image_too_large" or "video_too_large": encoded media beyond its limit, wherever it is from.
+[[nodiscard]] ApiError too_large(Modality modality, std::size_t max_bytes,
+                                 const std::string& param);
 
 }  // namespace fovea::serve

@@ -1,4 +1,7 @@
-#include "serve/metrics/engine_metrics.h"
+// Counters of the engine, its batcher and the process, as Prometheus reads them.
+#include "fovea/batcher.h"
+#include "fovea/stats.h"
+#include "serve/metrics/metrics_text.h"
 
 #include <sys/resource.h>
 #include <sys/stat.h>

@@ -7,6 +7,11 @@
 #include <string_view>
 #include <utility>
 
+namespace fovea {
+struct BatcherStats;
+struct Stats;
+}  // namespace fovea
+
 namespace fovea::serve {
 
 using Label = std::pair<std::string_view, std::string_view>;
@@ -42,5 +47,13 @@ class MetricsText {
   std::string name_;
   std::string text_;
 };
+
+/// Writes what is queued and how it was batched.
+void write_metrics(const BatcherStats& stats, MetricsText& text);
+/// Writes counters of graphs and of the encoder cache.
+void write_metrics(const Stats& stats, MetricsText& text);
+/// Writes the standard metrics of a process, from /proc.
+/// Source: Prometheus documentation, "Writing client libraries", "Process metrics".
+void write_process_metrics(MetricsText& text);
 
 }  // namespace fovea::serve

@@ -8,7 +8,6 @@
 #include "serve/api_error.h"
 #include "serve/rows/body_builder.h"
 #include "serve/rows/item_json.h"
-#include "serve/rows/safetensors_reply.h"
 #include "serve/rows/vector_reply.h"
 #include "serve/text/base64.h"
 

@@ -1,4 +1,5 @@
-#include "serve/rows/safetensors_reply.h"
+// Files of safetensors as replies.
+#include "serve/rows/reply_formats.h"
 
 #include <map>
 #include <string>

@@ -1,7 +1,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "serve/metrics/engine_metrics.h"
+#include "fovea/batcher.h"
+#include "fovea/stats.h"
 #include "serve/metrics/metrics_text.h"
 #include "serve/metrics/request_metrics.h"
 

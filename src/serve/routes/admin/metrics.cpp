@@ -1,10 +1,12 @@
 #include "serve/routes/admin/routes.h"
 
+#include <memory>
 #include <utility>
 #include <vector>
 
 #include "fovea/version.h"
-#include "serve/metrics/engine_metrics.h"
+#include "serve/metrics/metrics_text.h"
+#include "serve/routes/encode_call.h"
 
 namespace fovea::serve {
 namespace {
@@ -69,6 +71,22 @@ Route metrics_route(MetricsSources sources) {
                          const std::shared_ptr<Exchange>& exchange,
                          const PathArguments&) { exchange->reply(metrics(sources)); },
           .is_instant = true};
+}
+
+std::vector<Route> profile_routes(Service& service, Trace& trace) {
+  using Call = const std::shared_ptr<Exchange>&;
+  const auto start = [&trace](Call exchange, const PathArguments&) {
+    trace.start();
+    exchange->reply(json_reply(JsonObject()));
+  };
+  const auto stop = [&service, &trace](Call exchange, const PathArguments&) {
+    service.run([exchange, &trace] {
+      send_reply(*exchange, [&] { return json_reply({{"file", trace.stop()}}); });
+    });
+  };
+  return {
+      {.method = "POST", .pattern = "/start_profile", .kind = RouteKind::kAdmin, .handler = start},
+      {.method = "POST", .pattern = "/stop_profile", .kind = RouteKind::kAdmin, .handler = stop}};
 }
 
 }  // namespace fovea::serve

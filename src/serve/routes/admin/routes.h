@@ -44,4 +44,9 @@ struct MetricsSources {
 /// @param service writes on its threads. Both must outlive the routes.
 [[nodiscard]] std::vector<Route> profile_routes(Service& service, Trace& trace);
 
+/// GET /: a page that encodes a picture of the reader, shows the lengths of its rows over it, and
+/// the counters of the server. It is one file without parts from elsewhere, and talks to this
+/// server only: its Content-Security-Policy lets nothing else run or load.
+[[nodiscard]] Route page_route();
+
 }  // namespace fovea::serve

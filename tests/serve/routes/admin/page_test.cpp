@@ -1,4 +1,4 @@
-#include "serve/page/page.h"
+#include "serve/routes/admin/routes.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
