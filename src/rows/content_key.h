@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
+#include "core/sha256.h"
 #include "fovea/media.h"
-#include "rows/sha256.h"
 
 namespace fovea {
 

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "core/file.h"
+#include "core/sha256.h"
 #include "media/video.h"
-#include "rows/sha256.h"
 #include "support/golden_videos.h"
 
 namespace fovea::media {

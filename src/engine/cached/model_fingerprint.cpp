@@ -8,8 +8,8 @@
 #include "core/check.h"
 #include "core/file.h"
 #include "core/json.h"
+#include "core/sha256.h"
 #include "fovea/option_table.h"
-#include "rows/sha256.h"
 
 namespace fovea {
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "core/json_writer.h"
+#include "core/sha256.h"
 #include "fovea/text.h"
 
 namespace fovea::serve {
@@ -60,13 +61,8 @@ bool is_request_id(std::string_view text) {
 RequestIds::RequestIds() : random_(seeded_by_system()) {}
 
 std::string RequestIds::next() {
-  constexpr std::string_view kDigits = "0123456789abcdef";
-  std::string id = "fov-";
-  for (int half = 0; half < 2; ++half) {
-    std::uint64_t bits = random_();
-    for (int digit = 0; digit < 16; ++digit, bits >>= 4) id += kDigits[bits & 15];
-  }
-  return id;
+  const std::array<std::uint64_t, 2> bits{random_(), random_()};
+  return "fov-" + to_hex(std::as_bytes(std::span(bits)));
 }
 
 std::string_view error_type(int status) {

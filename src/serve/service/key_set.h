@@ -4,7 +4,7 @@
 #include <string_view>
 #include <vector>
 
-#include "serve/text/sha256.h"
+#include "core/sha256.h"
 
 namespace fovea::serve {
 

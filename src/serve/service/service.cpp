@@ -9,12 +9,12 @@
 #include <thread>
 #include <utility>
 
+#include "core/sha256.h"
 #include "fovea/option_table.h"
 #include "fovea/option_text.h"
 #include "serve/api_error.h"
 #include "serve/service/self_check.h"
 #include "serve/service/workers.h"
-#include "serve/text/sha256.h"
 
 namespace fovea::serve {
 namespace {

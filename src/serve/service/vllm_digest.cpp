@@ -8,9 +8,9 @@
 #include <map>
 #include <span>
 
+#include "core/sha256.h"
 #include "fovea/error.h"
 #include "serve/api_error.h"
-#include "serve/text/sha256.h"
 
 namespace fovea::serve {
 namespace {

@@ -5,8 +5,8 @@
 #include <string_view>
 #include <utility>
 
+#include "core/sha256.h"
 #include "serve/text/base64.h"
-#include "serve/text/sha256.h"
 
 namespace fovea::embedded {
 extern const std::string_view kPage;  // page.html; cmake/FoveaEmbed.cmake

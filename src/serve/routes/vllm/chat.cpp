@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/sha256.h"
 #include "serve/api_error.h"
 #include "serve/http/message.h"
 #include "serve/routes/conversation.h"
@@ -15,7 +16,6 @@
 #include "serve/rows/item_json.h"
 #include "serve/rows/row_output.h"
 #include "serve/text/json.h"
-#include "serve/text/sha256.h"
 
 namespace fovea::serve {
 namespace {

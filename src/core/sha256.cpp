@@ -1,10 +1,7 @@
 // SHA-256 by libcrypto, which uses what the processor has for it.
-#include "rows/sha256.h"
+#include "core/sha256.h"
 
 #include <openssl/evp.h>
-
-#include <array>
-#include <cstdint>
 
 #include "core/check.h"
 
@@ -33,15 +30,31 @@ void Sha256::add(std::span<const std::byte> bytes) {
   check_done(EVP_DigestUpdate(context_of(context_.get()), bytes.data(), bytes.size()));
 }
 
-std::string Sha256::hex() {
-  std::array<std::uint8_t, EVP_MAX_MD_SIZE> digest{};
+Sha256Digest Sha256::digest() {
+  Sha256Digest digest{};
   unsigned size = 0;
-  check_done(EVP_DigestFinal_ex(context_of(context_.get()), digest.data(), &size));
+  auto* const bytes = reinterpret_cast<unsigned char*>(digest.data());
+  check_done(EVP_DigestFinal_ex(context_of(context_.get()), bytes, &size));
+  return digest;
+}
+
+std::string Sha256::hex() { return to_hex(digest()); }
+
+Sha256Digest sha256(std::string_view bytes) {
+  Sha256 hash;
+  hash.add(bytes);
+  return hash.digest();
+}
+
+std::string sha256_hex(std::string_view bytes) { return to_hex(sha256(bytes)); }
+
+std::string to_hex(std::span<const std::byte> bytes) {
   constexpr std::string_view kDigits = "0123456789abcdef";
   std::string text;
-  for (const std::uint8_t byte : std::span(digest).first(size)) {
-    text += kDigits[byte >> 4];
-    text += kDigits[byte & 15];
+  text.reserve(2 * bytes.size());
+  for (const std::byte byte : bytes) {
+    text += kDigits[std::to_integer<std::size_t>(byte >> 4)];
+    text += kDigits[std::to_integer<std::size_t>(byte & std::byte{15})];
   }
   return text;
 }
