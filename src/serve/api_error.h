@@ -30,7 +30,7 @@ class ApiError : public std::runtime_error {
   [[nodiscard]] const std::string& param() const noexcept { return param_; }
   /// Whole seconds after which to try again, for Retry-After; set with 429 and 503.
   std::optional<int> retry_after_s;
-  /// What the log says besides: the reason with its paths; never sent.
+  /// More for the log: the reason with its paths; never sent.
   std::string detail;
 
  private:
@@ -50,7 +50,7 @@ class ApiError : public std::runtime_error {
 [[nodiscard]] ApiError to_api_error(const Error& error, std::string param = {});
 
 /// The error of an item of a request, as clients see it: with the code of the limit that an image
-/// breaks, as far as its header tells. @param options those of the engine.
+/// breaks, as far as its header shows. @param options those of the engine.
 /// Source: docs/serving.md, "Errors".
 [[nodiscard]] ApiError item_error(const Error& error, const MediaItem& item,
                                   const MediaOptions& options);

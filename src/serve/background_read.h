@@ -17,7 +17,7 @@
 
 namespace fovea::serve {
 
-/// Reads something on a thread of its own, for somebody who must not wait: a file of a network may
+/// Reads something on a thread of its own, for a thread that must not wait: a file of a network may
 /// hang for ever. For one thread.
 template <class Result>
 class BackgroundRead {
@@ -44,19 +44,19 @@ class BackgroundRead {
     }
   }
 
-  /// What has been read now, or nothing if a signal that asks for the end comes first; SIGHUP reads
+  /// The result of the read, or nothing if a signal that asks for the end comes first; SIGHUP reads
   /// again. Only after start(). @throws as take().
   [[nodiscard]] std::optional<Result> wait(const Signals& signals) {
-    constexpr std::chrono::milliseconds kGlance(5);
+    constexpr std::chrono::milliseconds kPollInterval(5);
     for (;;) {
       if (std::optional<Result> result = take()) return result;
-      const std::optional<int> signal = signals.wait(kGlance);
+      const std::optional<int> signal = signals.wait(kPollInterval);
       if (signal && signal != SIGHUP) return std::nullopt;
       if (signal) start();
     }
   }
 
-  /// What has been read, once for every start(); nothing as long as that is not over.
+  /// The result of a read, once for every start(); nothing as long as it is not over.
   /// @throws what `read` has thrown, Error(kIo) if there was no thread for it.
   [[nodiscard]] std::optional<Result> take() {
     using std::chrono::seconds;

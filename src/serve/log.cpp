@@ -175,11 +175,11 @@ void ServerLog::hand_on(std::string_view lines) noexcept {
     pollfd entry{descriptor_, POLLOUT, 0};
     const int ready = poll(&entry, 1, kPatienceMs);
     if (ready < 0 && errno != EINTR) return;
-    if (ready == 0 && is_ending()) return;  // nobody reads, and the server ends
+    if (ready == 0 && is_ending()) return;  // no lines are read, and the server ends
     if (ready <= 0) continue;
     const ssize_t done =
         ::write(descriptor_, lines.data(), std::min<std::size_t>(lines.size(), PIPE_BUF));
-    if (done < 0 && errno != EINTR && errno != EAGAIN) return;  // nobody is there to read them
+    if (done < 0 && errno != EINTR && errno != EAGAIN) return;  // there is no reader any more
     lines.remove_prefix(static_cast<std::size_t>(std::max<ssize_t>(done, 0)));
   }
 }

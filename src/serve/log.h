@@ -25,20 +25,20 @@ enum class LogFormat : std::uint8_t {
 [[nodiscard]] std::string log_line(LogFormat format, std::int64_t time, LogLevel level,
                                    std::string_view line);
 
-/// What the log says of a request: everything but queries, headers and bodies, where secrets are.
+/// The line of a request: everything but queries, headers and bodies, where secrets are.
 [[nodiscard]] std::string request_line(const Served& served);
 
-/// What the log says of a request that the server has failed at: why, with paths of the server.
+/// The line of a request that the server has failed at: the reason, with paths of the server.
 [[nodiscard]] std::string failure_line(const Served& served);
 
-/// The log of a server. Threads that move bytes write to it and wait for nobody: a thread of its
+/// The log of a server. Threads that move bytes write to it and never wait: a thread of its
 /// own hands the lines on, and where they are read too slowly, those beyond 1 MiB are lost, which a
 /// line then says ("log_lost lines=.."). Thread-safe.
 class ServerLog final : public LogSink {
  public:
   /// @param descriptor takes the lines; must stay open. @throws Error(kIo) if there is no thread.
   ServerLog(LogFormat format, LogLevel level, int descriptor = STDERR_FILENO);
-  /// Waits until all lines are written, or nobody has read any for a second.
+  /// Waits until all lines are written, or none has been read for a second.
   ~ServerLog() override;
   ServerLog(const ServerLog&) = delete;
   ServerLog& operator=(const ServerLog&) = delete;

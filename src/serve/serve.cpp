@@ -1,4 +1,4 @@
-// What a server is made of, and how it begins and ends.
+// The parts of a server, and how it begins and ends.
 #include "serve/serve.h"
 
 #include <unistd.h>
@@ -184,10 +184,10 @@ void Running::run(const Signals& signals) {
 }
 
 void Running::wait_for_end(const Signals& signals) {
-  constexpr milliseconds kGlance(100);
+  constexpr milliseconds kPollInterval(100);
   bool is_loaded = false;
   for (;;) {
-    const std::optional<int> signal = signals.wait(kGlance);
+    const std::optional<int> signal = signals.wait(kPollInterval);
     if (signal == SIGHUP) reader_.start();
     if (signal && signal != SIGHUP) return;
     use_fresh_files();
@@ -211,10 +211,10 @@ void Running::use_fresh_files() {
   }
 }
 
-/// A second signal does not wait for anybody. @param patience for one; SIGHUP is none.
-void leave_at_second_signal(const Signals& signals, milliseconds patience) {
+/// Waits for a second signal, which ends the process at once; SIGHUP is none.
+void leave_at_second_signal(const Signals& signals, milliseconds timeout) {
   constexpr int kSignalExit = 128;
-  const SteadyTime end = std::chrono::steady_clock::now() + patience;
+  const SteadyTime end = std::chrono::steady_clock::now() + timeout;
   for (;;) {
     const auto left = std::chrono::ceil<milliseconds>(end - std::chrono::steady_clock::now());
     const std::optional<int> signal = signals.wait(std::max(left, milliseconds(0)));
@@ -224,17 +224,17 @@ void leave_at_second_signal(const Signals& signals, milliseconds patience) {
 }
 
 void Running::shut_down(const Signals& signals) {
-  constexpr milliseconds kGlance(50);
+  constexpr milliseconds kPollInterval(50);
   service_.announce_end();
   log_.write(LogLevel::kInfo, "shutting_down requests=" + std::to_string(admission_.in_flight()));
   leave_at_second_signal(signals, options_.drain_delay);
   server_.drain();
   const SteadyTime end = std::chrono::steady_clock::now() + options_.shutdown_timeout;
   while (!server_.is_idle() && std::chrono::steady_clock::now() < end) {
-    leave_at_second_signal(signals, kGlance);
+    leave_at_second_signal(signals, kPollInterval);
   }
   service_.stop(milliseconds(0));
-  server_.stop(kGlance);
+  server_.stop(kPollInterval);
   log_.write(LogLevel::kInfo, "stopped");
 }
 

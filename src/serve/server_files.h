@@ -14,7 +14,7 @@ struct ServerPaths {
   std::optional<TlsFiles> tls;
 };
 
-/// What was in them.
+/// The contents of these files.
 struct ServerFiles {
   std::vector<std::string> api_keys;
   std::optional<TlsTexts> tls;

@@ -17,7 +17,7 @@ class Signals {
   Signals& operator=(const Signals&) = delete;
 
   /// The next signal; nothing if none comes in that time.
-  [[nodiscard]] std::optional<int> wait(std::chrono::milliseconds patience) const;
+  [[nodiscard]] std::optional<int> wait(std::chrono::milliseconds timeout) const;
 
  private:
   sigset_t awaited_{};

@@ -35,7 +35,7 @@ constexpr Block kNotPublicIpv4[] = {
     {{240, 0, 0, 0}, 4},      // reserved, broadcast
 };
 
-constexpr Block kPublicIpv6 = {{0x20, 0, 0, 0}, 3};  // all that is given to anybody
+constexpr Block kPublicIpv6 = {{0x20, 0, 0, 0}, 3};  // all addresses that are in use
 constexpr Block kNotPublicIpv6[] = {
     {{0x20, 0x01, 0, 0}, 23},        // protocols: Teredo, ORCHID, benchmarks
     {{0x20, 0x01, 0x0d, 0xb8}, 32},  // documentation

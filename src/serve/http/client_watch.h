@@ -7,7 +7,7 @@
 
 namespace fovea::serve {
 
-/// Reads ahead from a client while its request is worked on: only a read tells that the client has
+/// Reads ahead from a client while its request is worked on: only a read shows that the client has
 /// left. For one thread of an io_context; neither read nor write of the stream may be in progress
 /// between start() and stop().
 class ClientWatch {

@@ -54,9 +54,9 @@ std::int64_t Connections::accepted() const {
   return accepted_;
 }
 
-bool Connections::wait_none(std::chrono::milliseconds patience) {
+bool Connections::wait_none(std::chrono::milliseconds timeout) {
   std::unique_lock lock(mutex_);
-  return changed_.wait_for(lock, patience, [&] { return open_ == 0; });
+  return changed_.wait_for(lock, timeout, [&] { return open_ == 0; });
 }
 
 std::shared_ptr<Client> Clients::find(const std::string& name) {

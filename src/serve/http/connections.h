@@ -15,14 +15,14 @@
 
 namespace fovea::serve {
 
-/// What one client holds of a server, over all its connections. Any thread may change it.
+/// The share of a server that one client holds, over all its connections. Any thread may change it.
 struct Client {
   std::string name;
   std::atomic<std::int64_t> connections = 0;
   std::atomic<std::size_t> body_bytes = 0;  ///< of requests that are read or worked on
 };
 
-/// Whose share of the server a request uses; empty: nobody's.
+/// The client whose share of the server a request uses; empty: there is none.
 [[nodiscard]] inline std::string client_name(const RequestHead& head) {
   return head.client ? head.client->name : "";
 }
@@ -30,9 +30,9 @@ struct Client {
 /// The clients that hold something. Thread-safe.
 class Clients {
  public:
-  /// The client of that name (Accepted::client). It is known as long as somebody holds it.
+  /// The client of that name (Accepted::client). It is known as long as it is held.
   [[nodiscard]] std::shared_ptr<Client> find(const std::string& name);
-  /// Of those that are known, and some that have gone.
+  /// The number of clients that are known, and of some that have gone.
   [[nodiscard]] std::size_t size() const {
     const std::lock_guard lock(mutex_);
     return clients_.size();
@@ -80,7 +80,7 @@ class Connections {
   [[nodiscard]] std::int64_t open() const;
   [[nodiscard]] std::int64_t accepted() const;
   /// @return whether all of them ended in time.
-  [[nodiscard]] bool wait_none(std::chrono::milliseconds patience);
+  [[nodiscard]] bool wait_none(std::chrono::milliseconds timeout);
 
  private:
   friend ConnectionPlace;

@@ -44,7 +44,7 @@ void Deadline::arm(const std::shared_ptr<State>& state) try {
     expire(*owner);
   });
 } catch (const std::bad_alloc&) {
-  // What cannot be watched must not go on.
+  // An operation whose time cannot be watched must not go on.
   state->armed_for = Clock::time_point::max();
   expire(*state);
 }

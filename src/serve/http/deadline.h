@@ -35,7 +35,7 @@ class Event {
  public:
   explicit Event(const asio::any_io_executor& executor) : timer_(executor) {}
 
-  /// Wakes who waits now; does nothing if nobody does.
+  /// Wakes the coroutine that waits now; does nothing if there is none.
   void notify() { timer_.cancel(); }
   /// Until notify() or that time.
   [[nodiscard]] Awaitable<void> wait_until(Clock::time_point time);

@@ -8,8 +8,8 @@
 
 namespace fovea::serve {
 
-/// A request on its way to its reply. Whoever works on it holds it by shared_ptr; if the last of
-/// them lets it go without a reply, the client gets a 500 rather than silence. All functions may be
+/// A request on its way to its reply. Code that works on it holds it by shared_ptr; if the last of
+/// these goes without a reply, the client gets a 500 rather than silence. All functions may be
 /// called from any thread.
 class Exchange {
  public:

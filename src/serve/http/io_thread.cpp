@@ -31,7 +31,7 @@ void IoThread::run() noexcept {
       context_.run();
       return;
     } catch (const std::exception& error) {
-      // Of what is done between requests only memory can run out; the others go on.
+      // Only memory can run out between requests; the other connections go on.
       log_error(error);
     }
   }
@@ -40,7 +40,7 @@ void IoThread::run() noexcept {
 void IoThread::log_error(const std::exception& error) noexcept try {
   log_to(group_.options.log, LogLevel::kError, std::string("http_error reason=") + error.what());
 } catch (const std::exception&) {
-  // Nor is there memory for a line.
+  // There is no memory for a line, either.
 }
 
 void IoThread::adopt(Accepted accepted, std::shared_ptr<TlsContext> tls,

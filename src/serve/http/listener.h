@@ -18,8 +18,8 @@ namespace fovea::serve {
 /// notify_room().
 class Listener {
  public:
-  /// Connections that are accepted in one turn of the event loop: others have theirs in between,
-  /// probes too, however many connections wait.
+  /// Connections that are accepted at once; then other tasks of the event loop run, probes too,
+  /// however many connections wait.
   static constexpr int kBatch = 16;
 
   using Take = std::function<void(Accepted, std::shared_ptr<ConnectionPlace>)>;

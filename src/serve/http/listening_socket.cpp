@@ -86,7 +86,7 @@ void remove_stale(const std::string& path, const sockaddr_un& address) {
   }
   const FileDescriptor probe = make_socket(AF_UNIX);
   const bool is_answered = connect(probe.get(), address_of(address), sizeof(address)) == 0;
-  // EAGAIN: somebody listens whose backlog is full.
+  // EAGAIN: a server listens whose backlog is full.
   if (is_answered || errno != ECONNREFUSED) {
     throw io_error("unix socket " + path, is_answered || errno == EAGAIN ? EADDRINUSE : errno);
   }

@@ -40,7 +40,7 @@ class SocketPath {
   ino_t inode_ = 0;
 };
 
-/// Readable and writable for the owner and the group. A socket that nobody listens on any more is
+/// Readable and writable for the owner and the group. A socket without a listener is
 /// replaced. @throws Error(kIo) with the reason; nothing but a socket is ever removed.
 [[nodiscard]] ListeningSocket listen_unix(const std::string& path);
 

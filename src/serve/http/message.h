@@ -21,7 +21,7 @@ using Clock = std::chrono::steady_clock;
 
 struct Client;
 
-/// What a client says before its body.
+/// The part of a request before its body.
 struct RequestHead {
   std::string method;
   std::string path;   ///< percent-decoded, without --root-path
@@ -29,7 +29,7 @@ struct RequestHead {
   Headers headers;
   std::string id;                  ///< X-Request-Id of the client, or one of ours; visible ASCII
   std::string peer;                ///< address of the client, for logs
-  std::shared_ptr<Client> client;  ///< whose share of the server it uses; null: nobody's
+  std::shared_ptr<Client> client;  ///< whose share of the server it uses; may be null
   bool is_own_user = false;        ///< it is a process of this user or of root, says a unix socket
   std::optional<std::uint64_t> content_length;  ///< absent for chunked bodies
   Clock::time_point arrival;                    ///< of the first byte

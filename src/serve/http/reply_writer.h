@@ -12,7 +12,7 @@
 
 namespace fovea::serve {
 
-/// What a reply needs beside itself to become bytes.
+/// The values that a reply needs beside itself to become bytes.
 struct ReplyFrame {
   std::string_view server;  ///< for the header Server; empty: none
   std::string_view request_id;

@@ -14,7 +14,7 @@ std::string_view take_segment(std::string_view& path) {
   return segment;
 }
 
-/// What {names} of the pattern stand for in the path; nothing if it does not fit.
+/// The segments of the path for {names} of the pattern; nothing if the path does not fit.
 std::optional<PathArguments> match(std::string_view pattern, std::string_view path) {
   PathArguments arguments;
   while (pattern.starts_with('/') && path.starts_with('/')) {

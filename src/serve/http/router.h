@@ -12,7 +12,7 @@
 
 namespace fovea::serve {
 
-/// What stood in the places of {names} of a pattern, in their order.
+/// The segments of a path that stood in the places of {names} of a pattern, in their order.
 using PathArguments = std::vector<std::string>;
 
 /// Answers a request, now or later on any thread, by Exchange::reply(). Runs on a worker thread
@@ -32,7 +32,7 @@ struct Route {
   std::string pattern;  ///< "/v1/cache/{key}": {name} stands for one segment that is not empty
   RouteKind kind = RouteKind::kService;
   Handler handler;
-  /// Its handler takes microseconds and waits for nobody: it runs on the thread of the connection,
+  /// Its handler takes microseconds and never waits: it runs on the thread of the connection,
   /// so that threads that compute, and are busy, do not delay it.
   bool is_instant = false;
 };

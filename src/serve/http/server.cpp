@@ -40,7 +40,7 @@ struct Server::Impl {
   /// Ends the connection that has been idle longest, or another that can be spared.
   void make_room();
   void drain() noexcept;
-  void stop(std::chrono::milliseconds patience) noexcept;
+  void stop(std::chrono::milliseconds timeout) noexcept;
 
   const HttpOptions options;
   const Parts parts;
@@ -99,9 +99,9 @@ void Server::Impl::drain() noexcept {
   for (const auto& thread : threads) thread->drain();
 }
 
-void Server::Impl::stop(std::chrono::milliseconds patience) noexcept {
+void Server::Impl::stop(std::chrono::milliseconds timeout) noexcept {
   drain();
-  (void)connections.wait_none(patience);
+  (void)connections.wait_none(timeout);
   for (const auto& thread : threads) thread->abort();
   for (const auto& thread : threads) thread->finish();
   socket_path = SocketPath();
@@ -133,7 +133,7 @@ void Server::drain() noexcept { impl_->drain(); }
 
 bool Server::is_idle() const noexcept { return impl_->connections.open() == 0; }
 
-void Server::stop(std::chrono::milliseconds patience) noexcept { impl_->stop(patience); }
+void Server::stop(std::chrono::milliseconds timeout) noexcept { impl_->stop(timeout); }
 
 void Server::use_tls(const TlsTexts& fresh) {
   if (!impl_->options.tls) return;

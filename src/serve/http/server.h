@@ -42,8 +42,8 @@ struct HttpOptions {
   LogSink* log = nullptr;   ///< must outlive the server
 };
 
-/// What a request that may go on has: room for its body as that comes, then a place. Both functions
-/// may be empty, must not wait, and refuse by throwing an ApiError.
+/// The means of a request that may go on: room for its body as that comes, then a place. Both
+/// functions may be empty, must not wait, and refuse by throwing an ApiError.
 struct Permit {
   /// Asked before more of a body is read or kept: room for so many bytes of it in all.
   std::function<void(std::uint64_t bytes)> grow;
@@ -59,7 +59,7 @@ struct Permit {
 /// Called on threads of the server; must not wait.
 using Gate = std::function<std::variant<Reply, Permit>(const RequestHead&, const Route&)>;
 
-/// What became of a request, for logs and metrics.
+/// The facts about a request that is over, for logs and metrics.
 struct Served {
   const RequestHead& head;
   const Route* route = nullptr;   ///< null: none fits
@@ -122,7 +122,7 @@ class Server {
   [[nodiscard]] bool is_idle() const noexcept;
   /// drain(), waits until is_idle() or the time is over, closes what is left, ends the threads. The
   /// path of a unix socket is gone.
-  void stop(std::chrono::milliseconds patience) noexcept;
+  void stop(std::chrono::milliseconds timeout) noexcept;
 
   /// Takes what its files hold now, for connections to come; nothing without HttpOptions::tls.
   /// @throws Error(kInvalidArgument), and goes on with what it has.

@@ -134,9 +134,9 @@ Awaitable<void> Session::run() {
   stream_.set_deadline(Clock::now() + options_.header_timeout);
   if (!co_await stream_.handshake()) co_return;
   // A client that has asked for something may do so again; others have as long as a head may take.
-  milliseconds patience = options_.header_timeout;
-  while (co_await wait_for_request(patience)) {
-    patience = options_.keep_alive_timeout;
+  milliseconds timeout = options_.header_timeout;
+  while (co_await wait_for_request(timeout)) {
+    timeout = options_.keep_alive_timeout;
     Transaction now = begin_transaction();
     const bool goes_on = co_await serve(now);
     if (goes_on) continue;
@@ -174,10 +174,10 @@ Awaitable<void> Session::attempt(Transaction& now, Step step) {
   }
 }
 
-Awaitable<bool> Session::wait_for_request(milliseconds patience) {
+Awaitable<bool> Session::wait_for_request(milliseconds timeout) {
   stream_.input().shrink();
   if (state_ != SessionState::kIdle) change_to(SessionState::kIdle);
-  stream_.set_deadline(since_ + patience);
+  stream_.set_deadline(since_ + timeout);
   Input& input = stream_.input();
   for (;;) {
     input.consume(leading_breaks(input.view()));

@@ -17,7 +17,7 @@ namespace fovea::serve {
 
 class Session;
 
-/// What a session waits for.
+/// The party that a session waits for.
 enum class SessionState : std::uint8_t {
   kIdle,     ///< a request: the connection has just come, or had its reply
   kTalking,  ///< the client: bytes of a request come, or those of its reply go
@@ -45,7 +45,7 @@ struct SessionGroup {
 /// A connection and its requests, one after the other. Lives as long as its coroutine.
 class Session : public std::enable_shared_from_this<Session> {
  public:
-  /// @param client of whom accept_from() has told; its descriptor is in `socket` by now.
+  /// @param client as accept_from() gives it; its descriptor is in `socket` by now.
   /// @param place among the connections, held until this ends. @param group must outlive this.
   Session(Socket socket, std::shared_ptr<TlsContext> tls, Accepted client,
           std::shared_ptr<ConnectionPlace> place, SessionGroup& group);
@@ -75,7 +75,7 @@ class Session : public std::enable_shared_from_this<Session> {
   [[nodiscard]] Awaitable<void> attempt(Transaction& now, Step step);
 
   /// @return whether a request begins within that time.
-  [[nodiscard]] Awaitable<bool> wait_for_request(std::chrono::milliseconds patience);
+  [[nodiscard]] Awaitable<bool> wait_for_request(std::chrono::milliseconds timeout);
   [[nodiscard]] Transaction begin_transaction();
   [[nodiscard]] Awaitable<void> read_head(Transaction& now);
   /// Finds the route and asks the gate: a refused body is not read.
@@ -89,7 +89,7 @@ class Session : public std::enable_shared_from_this<Session> {
   [[nodiscard]] Awaitable<void> await_reply(Transaction& now);
   /// @return whether another request may follow the reply.
   [[nodiscard]] Awaitable<bool> send(Transaction& now);
-  /// Reads a body that nobody wants. @return whether all of it came.
+  /// Reads and drops the body of a refused request. @return whether all of it came.
   [[nodiscard]] Awaitable<bool> drop_body(std::uint64_t size);
   [[nodiscard]] Awaitable<void> close(const Transaction& last);
 

@@ -27,7 +27,7 @@ std::string read_pem(const std::string& what, const std::string& path) try {
   throw Error(ErrorCode::kInvalidArgument, what + " " + error.what());
 }
 
-/// Trusts all certificates of a text in PEM, and tells clients so.
+/// Trusts all certificates of a text in PEM, and names them to clients.
 void trust(SSL_CTX* context, const std::string& text, const std::string& path) {
   const std::unique_ptr<BIO, decltype(&BIO_free)> bytes(
       BIO_new_mem_buf(text.data(), static_cast<int>(text.size())), &BIO_free);

@@ -15,11 +15,11 @@ using TlsContext = boost::asio::ssl::context;
 struct TlsFiles {
   std::string certificate;  ///< with its chain
   std::string key;
-  std::string client_ca;             ///< who signs the certificates of clients; empty: nobody asks
+  std::string client_ca;  ///< who signs the certificates of clients; empty: none are asked for
   bool require_client_cert = false;  ///< without it a client may come without one
 };
 
-/// What is in them.
+/// The contents of these files.
 struct TlsTexts {
   std::string certificate;
   std::string key;
@@ -30,7 +30,7 @@ struct TlsTexts {
 /// more than 4 MiB.
 [[nodiscard]] TlsTexts read_tls(const TlsFiles& files);
 
-/// What encrypts connections: TLS 1.2 or later. @param texts of these files.
+/// The context that encrypts connections, by TLS 1.2 or later. @param texts of these files.
 /// @throws Error(kInvalidArgument) with the file and OpenSSL's reason for texts that cannot be
 /// used; keys with a password are refused.
 [[nodiscard]] std::shared_ptr<TlsContext> make_tls_context(const TlsFiles& files,

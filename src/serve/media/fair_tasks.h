@@ -12,8 +12,8 @@ namespace fovea::serve {
 
 /// Lets tasks of clients begin, so many at a time. A client begins another one only while it holds
 /// fewer places than are free, so that one whose tasks hang leaves places to the others: half of
-/// them to the second client, a quarter to the third. Clients take turns, the tasks of each begin
-/// in their order. Thread-safe.
+/// them to the second client, a quarter to the third. Clients are served round robin, the tasks of
+/// each begin in their order. Thread-safe.
 class FairTasks {
  public:
   /// @param place held by the task until it has ended, with all that it has left behind.
@@ -24,10 +24,10 @@ class FairTasks {
   FairTasks(int places, std::int64_t most_waiting, std::function<void(std::function<void()>)> start)
       : places_(places), most_waiting_(most_waiting), start_(std::move(start)) {}
 
-  /// @param client empty: nobody's, and without a share. @return false, without a trace, if too
+  /// @param client empty: there is none, and no share. @return false, without a trace, if too
   /// many wait already.
   [[nodiscard]] bool add(const std::string& client, Task task);
-  /// Begins all that wait, whatever they hold: they have been told to end. Nothing is added then.
+  /// Begins all that wait, whatever they hold: their stop tokens are set. Nothing is added then.
   void end();
 
  private:
@@ -38,7 +38,7 @@ class FairTasks {
   using Shares = std::map<std::string, Share>;
 
   void start_those_next();
-  /// The client whose turn it is among those that may begin a task; end: none.
+  /// The next client among those that may begin a task; end: none.
   [[nodiscard]] Shares::iterator find_next();
   void give_back(const std::string& client) noexcept;
 

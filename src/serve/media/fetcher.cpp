@@ -19,7 +19,7 @@ std::int64_t most_waiting(const MediaSourceOptions& options) {
   return 2 * (std::int64_t{options.max_fetches} * (1 + kPerThread) + options.max_frames);
 }
 
-/// One message for all reasons, so that it tells nothing of our network.
+/// One message for all reasons, so that it reveals nothing of our network.
 ApiError blocked(const Fetch& fetch) {
   return {403, "media_url_blocked",
           "the URL leads to nowhere, or to where this server does not fetch from", fetch.param};

@@ -19,24 +19,24 @@
 
 namespace fovea::serve {
 
-/// What to fetch for a request.
+/// A fetch for a request.
 struct Fetch {
   std::string url;
   Modality modality = Modality::kImage;
   std::size_t max_bytes = 0;
-  std::chrono::milliseconds timeout{0};  ///< from its turn to its end, redirects and all
+  std::chrono::milliseconds timeout{0};  ///< from its start to its end, with redirects
   CallBounds bounds;                     ///< of the request
   std::string param;                     ///< as in ApiError
   std::string client;                    ///< who asks for it, for its share of the fetches
 };
 
-/// What was fetched.
+/// The result of a fetch.
 struct Fetched {
   std::vector<std::uint8_t> bytes;
   std::shared_ptr<const void> room;  ///< that the bytes take; goes with the last copy
 };
 
-/// What a Fetcher asks; others in tests.
+/// The network that a Fetcher asks; tests have others.
 struct FetcherHooks {
   LookupFunction ask = ask_system;
   std::function<bool(const Address&)> is_public = serve::is_public;

@@ -67,7 +67,7 @@ HostAddresses HostLookup::find(const std::string& name, Clock::time_point until,
     HostAddresses addresses;
     try {
       if (!stop.stop_requested() && Clock::now() < until) addresses = ask_(name);
-    } catch (...) {  // NOLINT: nobody has answered, whatever the reason
+    } catch (...) {  // NOLINT: there is no answer, whatever the reason
     }
     answer->set(std::move(addresses));
   });

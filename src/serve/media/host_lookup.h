@@ -13,12 +13,12 @@
 
 namespace fovea::serve {
 
-/// What is known of a name.
+/// The addresses of a name, as far as they are known.
 struct HostAddresses {
   enum class Outcome : std::uint8_t {
     kFound,   ///< it has addresses
     kNoHost,  ///< it has none
-    kFailed,  ///< nobody answered; another time may do
+    kFailed,  ///< no server answered; another time may do
     kLate,    ///< no answer in time
   };
   Outcome outcome = Outcome::kFailed;

@@ -11,7 +11,7 @@ namespace fovea::serve {
 
 /// Opens a regular file for reading that lies below an open folder, wherever symbolic links on the
 /// way lead; the last component may be none. Not open if there is none, and for a path that is
-/// absolute or has a component "..". Each look at the tree is the one that opens, so nobody can
+/// absolute or has a component "..". Each look at the tree is the one that opens, so no one can
 /// change the tree between a check and its use. Source: openat2(2), RESOLVE_BENEATH.
 [[nodiscard]] FileDescriptor open_beneath(const FileDescriptor& folder, const std::string& path);
 /// The same for systems without openat2(): follows no symbolic link at all.

@@ -26,7 +26,7 @@ ApiError invalid(const std::string& message, const MediaReference& reference) {
   return {400, "invalid_value", message, reference.param};
 }
 
-/// What text that is no base64 looks like, and what to send instead; empty: nothing known.
+/// A hint at what text that is no base64 looks like, and what to send instead; may be empty.
 std::string hint_of(std::string_view text) {
   if (text.find_first_of("\r\n") != std::string_view::npos) {
     return ": it has line breaks; expected one line, as of base64 -w 0";
@@ -38,7 +38,7 @@ std::string hint_of(std::string_view text) {
   return "";
 }
 
-/// What comes between the items and the caller: videos take the places of their frames, and bytes
+/// The step between the items and the caller: videos take the places of their frames, and bytes
 /// are counted.
 MediaSource::Done finishing(FrameLists lists, const MediaSourceOptions& options,
                             MediaSource::Done done) {

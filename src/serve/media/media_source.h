@@ -83,7 +83,7 @@ class MediaSource {
   MediaSource(const MediaSource&) = delete;
   MediaSource& operator=(const MediaSource&) = delete;
 
-  /// What a request's media turned into, or why not: an ApiError.
+  /// Gets the items of a request's media, or the reason why there are none: an ApiError.
   using Done = std::function<void(ResolvedMedia media, std::exception_ptr error)>;
 
   /// Calls `done` once: before it returns if nothing is fetched, on a thread of its own otherwise.

@@ -16,7 +16,7 @@ namespace {
 
 constexpr int kOk = 200;
 constexpr std::size_t kMaxHeaderBytes = std::size_t{64} << 10;
-/// Of a body, asked for when it begins.
+/// Bytes of a body that are asked for when it begins.
 constexpr std::size_t kFirstRoom = std::size_t{256} << 10;
 /// Longest wait for the network between two looks at the clock.
 constexpr std::chrono::milliseconds kLongestPoll{1000};
@@ -144,7 +144,7 @@ class Getter {
     }
   }
 
-  /// Of a transfer that has ended.
+  /// The result of a transfer that has ended.
   Outcome outcome() {
     int left = 0;
     const CURLMsg* message = curl_multi_info_read(multi_.get(), &left);
@@ -163,7 +163,7 @@ class Getter {
     return status == kOk;
   }
 
-  // What libcurl calls; 0 and CURL_SOCKET_BAD end the transfer.
+  // Callbacks of libcurl; 0 and CURL_SOCKET_BAD end the transfer.
 
   static curl_socket_t open_socket(void* self, curlsocktype /*purpose*/, curl_sockaddr* address) {
     const auto& given = static_cast<const Getter*>(self)->transfer_.addresses;

@@ -15,7 +15,7 @@
 
 namespace fovea::serve {
 
-/// What to get, and from where.
+/// A URL to get, and the bounds of it.
 struct Transfer {
   Url url;
   std::vector<Address> addresses;  ///< of its host: no other is connected to
@@ -27,7 +27,7 @@ struct Transfer {
   std::function<bool(std::size_t bytes)> grant = {};
 };
 
-/// What came of it.
+/// The result of a transfer.
 struct TransferReply {
   enum class Outcome : std::uint8_t {
     kReply,     ///< status, and either body or location

@@ -13,11 +13,11 @@
 
 namespace fovea::serve {
 
-/// Notes what a server does while somebody profiles it: every request, and every job with its wait,
+/// Notes what a server does while it is profiled: every request, and every job with its wait,
 /// its batch and the stages of its items. Costs nothing at other times. Thread-safe.
 class Trace {
  public:
-  /// @param folder of the files that stop() writes; empty: nobody can profile.
+  /// @param folder of the files that stop() writes; empty: profiles are refused.
   /// @param max_spans that a profile keeps; further ones are counted alone.
   explicit Trace(std::string folder, std::size_t max_spans = 200'000)
       : folder_(std::move(folder)), max_spans_(max_spans) {}

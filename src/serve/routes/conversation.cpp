@@ -40,8 +40,8 @@ bool is_text_type(std::string_view type) {
   return std::ranges::find(kTextTypes, type) != kTextTypes.end();
 }
 
-/// Whether a part is text that nobody reads. Conversations have much of it, and for this nobody has
-/// to know where it stands.
+/// Whether a part is text that is not read. Conversations have much of it, and where it stands need
+/// not be known.
 bool is_ignored(const JsonView& part, TextRule rule) {
   if (rule != TextRule::kIgnored) return false;
   if (!part.is_object()) return part.is_string();
@@ -59,7 +59,7 @@ bool is_ignored_message(const JsonView& message, TextRule rule) {
   return !content || (rule == TextRule::kIgnored && content->is_string());
 }
 
-/// What a part without `type` is.
+/// The kind of a part without `type`.
 const MediaKind* kind_by_member(Fields& part) {
   const auto* const found = std::ranges::find_if(
       kMediaKinds, [&](const MediaKind& kind) { return part.find(kind.member).has_value(); });

@@ -23,7 +23,7 @@ struct MediaPart {
 /// The media of a conversation, in the order in which they stand in it.
 using Conversation = std::vector<MediaPart>;
 
-/// What becomes of the text of a conversation.
+/// The treatment of the text of a conversation.
 enum class TextRule : std::uint8_t { kIgnored, kRefused };
 
 struct ConversationRules {

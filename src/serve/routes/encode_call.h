@@ -15,20 +15,20 @@
 
 namespace fovea::serve {
 
-/// What routes that encode work with. Service and source must outlive all requests.
+/// The parts of a server that routes encode with. Both must outlive all requests.
 struct Encoder {
   Service& service;
   MediaSource& media;
 };
 
-/// What to encode for a request, and how to answer it.
+/// The media to encode for a request, and how to answer it.
 struct EncodeCall {
   std::vector<MediaReference> media;
   SharedJson json;  ///< what the media refer to; may be null
   RowDType dtype = RowDType::kFloat32;
   double reply_factor = 1;  ///< as Job has it
   bool use_cache = true;
-  /// Of the client, if that is earlier than that of the request.
+  /// The deadline of the client, if that is earlier than that of the request.
   Clock::time_point deadline = Clock::time_point::max();
   /// Sees the items before they are encoded; may be empty.
   std::function<void(std::span<const PlannedItem> items)> look;

@@ -18,7 +18,7 @@ void choose_dtype(OutputOptions& options, RowDType checkpoint);
 /// How one vector is made of an item's rows: "none", "mean", "max", "first" or "last".
 [[nodiscard]] Pooling pooling_of(Fields& fields, Pooling otherwise);
 
-/// What becomes of the deepstack levels: a vector is made of the main embedding alone, rows hold
+/// The treatment of the deepstack levels: a vector is made of the main embedding alone, rows hold
 /// the levels beside it, unless the member `deepstack` says "main", "concat" or "split".
 [[nodiscard]] Deepstack deepstack_of(Fields& fields, Pooling pooling);
 

@@ -9,7 +9,7 @@
 
 namespace fovea::serve {
 
-/// What a request says about the processing of its media: `mm_processor_kwargs` and
+/// The options of a request for the processing of its media: `mm_processor_kwargs` and
 /// `media_io_kwargs` of vLLM. Refers to the body.
 struct ProcessingOptions {
   std::optional<JsonView> mm_processor_kwargs;  ///< absent or not empty
@@ -32,7 +32,7 @@ struct ProcessingOptions {
 void check_processor_kwargs(const JsonView& kwargs, const std::string& where,
                             const Service& service);
 
-/// Refuses members that would change how media are processed where nobody reads them: in a part of
+/// Refuses members that would change how media are processed where they are not read: in a part of
 /// a conversation, in the object of its URL, and at the top of a body; `max_pixels` and its like.
 /// @throws ApiError(400, "invalid_value") that names the member.
 void refuse_processing_members(Fields& fields);
@@ -42,7 +42,7 @@ void refuse_processing_members(Fields& fields);
 /// `max_pixels` and `size` of the processor, `rgba_background_color` and `image_mode` of images.
 /// `fps` of videos is free.
 /// @throws ApiError(400, "invalid_value") for all else, with what this server encodes with: rows of
-/// other options than the client believes would be wrong without anybody noticing.
+/// other options than the client believes would be wrong unnoticed.
 [[nodiscard]] ProcessingOptions read_processing_options(Fields& body, const Service& service);
 
 }  // namespace fovea::serve

@@ -22,7 +22,8 @@ namespace fovea::serve {
 /// {"read": .., ...} in milliseconds.
 [[nodiscard]] JsonObject stages_json(const StageTimes& times);
 
-/// What a reply says of an item, without its numbers: {"index": .., "modality": .., "shape": ..}.
+/// The description of an item in a reply, without its numbers: {"index": .., "modality": ..,
+/// "shape": ..}.
 [[nodiscard]] JsonObject item_json(const OutputOptions& options, const EncodeReplyHead& head,
                                    const EncodedItem& item, std::size_t index,
                                    const RowTensor& tensor);

@@ -27,7 +27,7 @@ enum class TensorNaming : std::uint8_t {
   kHf,     ///< image_embeds, image_grid_thw, video_embeds, video_grid_thw: one for all items
 };
 
-/// What a client asks for with `output`.
+/// The options that a client gives with `output`.
 struct OutputOptions {
   ReplyFormat format = ReplyFormat::kJson;
   bool dtype_is_auto = true;  ///< rows.type is to become that of the checkpoint, or float32 in JSON
@@ -51,7 +51,7 @@ void check_output(const OutputOptions& options, std::size_t items);
 /// Bytes of a reply per byte of its rows, beyond the rows themselves, at most.
 [[nodiscard]] double reply_factor(const OutputOptions& options);
 
-/// What stands in a reply beside its rows.
+/// The members of a reply beside its rows.
 struct EncodeReplyHead {
   std::string id;            ///< "enc-..."
   std::int64_t created = 0;  ///< seconds since 1970, UTC
@@ -80,7 +80,7 @@ void check_values_of_json(std::int64_t values, std::int64_t max_values);
 [[nodiscard]] Reply encode_reply(const OutputOptions& options, const EncodeReplyHead& head,
                                  const std::vector<EncodedItem>& items);
 
-/// What is sent of each item, in the order of the items.
+/// The tensors that are sent of each item, in the order of the items.
 using ItemTensors = std::vector<std::vector<RowTensor>>;
 
 /// A safetensors file with the tensors of all items, which refers to them. Its metadata holds

@@ -17,7 +17,7 @@ enum class ElementType : std::uint8_t { kFloat32, kFloat16, kBFloat16, kFp8E4M3,
 enum class ByteOrder : std::uint8_t { kLittle, kBig };
 /// How the rows of an item become one vector.
 enum class Pooling : std::uint8_t { kNone, kMean, kMax, kFirst, kLast };
-/// What becomes of the deepstack levels beside the main embedding.
+/// The treatment of the deepstack levels beside the main embedding.
 enum class Deepstack : std::uint8_t {
   kConcat,  ///< [rows, hidden * (1 + levels)]
   kSplit,   ///< a tensor [rows, hidden] for the main embedding and for each level
@@ -31,7 +31,7 @@ enum class Deepstack : std::uint8_t {
 [[nodiscard]] ElementType element_type(std::string_view name, const std::string& param);
 [[nodiscard]] ElementType element_type(RowDType dtype);
 
-/// What is done to the rows of an item before they are sent, in this order.
+/// The changes to the rows of an item before they are sent, in this order.
 struct RowOptions {
   Deepstack deepstack = Deepstack::kConcat;
   Pooling pooling = Pooling::kNone;
@@ -49,8 +49,8 @@ struct RowTensor {
   BodyPart bytes;
 };
 
-/// What to ask the engine for, so that make_tensors() rounds once: the rows' own type if nothing is
-/// computed from them, float32 otherwise.
+/// The type to ask the engine for, so that make_tensors() rounds once: the rows' own type if
+/// nothing is computed from them, float32 otherwise.
 [[nodiscard]] RowDType engine_dtype(const RowOptions& options);
 
 /// Whether make_tensors() makes bytes of its own, and does not refer to the item.

@@ -21,7 +21,7 @@ enum class VectorEncoding : std::uint8_t {
   kBytesOnly,  ///< the same without the header
 };
 
-/// What a client asks for with `encoding_format`, `embed_dtype` and `endianness`.
+/// The form that a client asks for with `encoding_format`, `embed_dtype` and `endianness`.
 struct VectorForm {
   VectorEncoding encoding = VectorEncoding::kFloat;
   ElementType type = ElementType::kFloat32;  ///< of kFloat always float32
@@ -33,7 +33,7 @@ struct VectorForm {
 /// Reads the three members. @throws ApiError(400, "invalid_value" or "unsupported_dtype").
 [[nodiscard]] VectorForm read_vector_form(Fields& fields);
 
-/// What stands in a reply beside its vectors.
+/// The members of a reply beside its vectors.
 struct VectorReplyHead {
   std::string object = "embedding";  ///< of each entry: "embedding" or "pooling"
   std::string id;                    ///< "embd-..." or "pooling-..."

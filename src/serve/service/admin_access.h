@@ -15,7 +15,7 @@ enum class OpenAdmin : std::uint8_t {
   kOwnUser,   ///< processes of the server's user and of root on a unix socket
 };
 
-/// Who that is for a server that listens there.
+/// The clients to whom admin routes are open, for a server that listens there.
 [[nodiscard]] OpenAdmin open_admin(const HttpOptions& http);
 
 /// Why a request without an admin key is refused: a clause that begins with "because", "" if it is

@@ -18,9 +18,9 @@
 
 namespace fovea::serve {
 
-/// Who may send requests, and how many at a time.
+/// The clients that may send requests, and how many requests at a time.
 struct AdmissionOptions {
-  std::vector<std::string> api_keys;  ///< for routes that encode; empty: anybody
+  std::vector<std::string> api_keys;  ///< for routes that encode; empty: none is needed
   std::vector<std::string> admin_keys;
   bool auth_all = false;                      ///< API keys for health and metrics, too
   OpenAdmin open_admin = OpenAdmin::kNobody;  ///< without admin keys

@@ -12,8 +12,8 @@ namespace fovea::serve {
 /// time.
 ///
 /// A client's bodies together never take more than they leave for everybody else: half of the
-/// budget for the only client, a third of it for each of two. So whoever has nothing yet finds
-/// room, however much one client sends. Source: Choudhury and Hahne, "Dynamic queue length
+/// budget for the only client, a third of it for each of two. So a client that has nothing yet
+/// finds room, however much one client sends. Source: Choudhury and Hahne, "Dynamic queue length
 /// thresholds for shared-memory packet switches", 1998, with alpha = 1.
 class BodyRoom {
  public:

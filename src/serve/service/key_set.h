@@ -8,10 +8,9 @@
 
 namespace fovea::serve {
 
-/// Keys that clients may give. Asked for every request on a thread that moves bytes, by anybody: a
+/// Keys that clients may give. Any client makes a thread that moves bytes look one up: a
 /// look-up takes time logarithmic in their number, which a file may have a hundred thousand of. How
-/// long it takes tells nothing of a key, because digests are compared that nobody outside knows how
-/// to make.
+/// long it takes reveals nothing of a key, because digests are compared that clients cannot make.
 class KeySet {
  public:
   KeySet() = default;

@@ -46,8 +46,8 @@ struct Found {
   Clock::duration age{};
 };
 
-/// What a folder of a key holds; removes what was left unfinished longer ago than `max_age`. What
-/// cannot be read, for example because another server removes it, is none of ours.
+/// The contents of the folder of a key; removes what was left unfinished longer ago than `max_age`.
+/// What cannot be read, for example because another server removes it, is none of ours.
 void scan_folder(const fs::directory_entry& folder, Clock::duration max_age,
                  std::vector<Found>& found) try {
   if (!folder.is_directory()) return;
@@ -139,7 +139,7 @@ void Publisher::prune(std::int64_t needed, const std::string& except) {
                        "--ec-min-age)");
   }
   for (const std::string& key : going) {
-    // Somebody else may have removed them, or may be writing there.
+    // Another process may have removed them, or may be writing there.
     unlink((folder_of(key) + "/" + kFileName).c_str());
     rmdir(folder_of(key).c_str());
     files_.erase(key);
@@ -152,7 +152,7 @@ void Publisher::leave(const std::string& key, std::int64_t promised) {
   promised_ -= promised;
   const Files::Entry* const file = files_.unpin(key);
   if (file->pins > 0 || file->cost > 0) return;
-  rmdir(folder_of(key).c_str());  // unless somebody else has put something there
+  rmdir(folder_of(key).c_str());  // unless another process has put something there
   files_.erase(key);
 }
 

@@ -16,7 +16,7 @@ namespace fovea::serve {
 /// A folder that language models read rows from.
 struct PublisherOptions {
   std::string directory;  ///< must exist; on one host best a tmpfs
-  /// Of all files under their names; one that is replaced takes its room twice for a moment.
+  /// Bytes of all files under their names; one that is replaced takes its room twice for a moment.
   std::int64_t max_bytes = std::int64_t{16} << 30;
   /// No younger file goes: a reader may have looked whether it is there, and open it later.
   std::chrono::milliseconds min_age = std::chrono::minutes(15);
@@ -32,7 +32,7 @@ struct PublisherStats {
 };
 
 /// Checks a name under which rows are to be found. It becomes the name of a folder as it is,
-/// because whoever looks for them does so under that very name.
+/// because readers look for them under that very name.
 /// @throws ApiError(400, "invalid_uuid") unless it is 1 to 255 bytes of UTF-8 without '/' and
 /// control characters, which no path of a URL holds, and neither "." nor "..".
 void check_key(std::string_view key, const std::string& param);

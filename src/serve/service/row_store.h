@@ -20,8 +20,8 @@ struct RowStoreStats {
   std::int64_t evictions = 0;
 };
 
-/// Rows by the name under which clients fetch them. Those that nobody has stored or found for the
-/// longest time go when room is needed; whoever holds an item keeps it. Rows under two names count
+/// Rows by the name under which clients fetch them. Those that have not been stored or found for
+/// the longest time go when room is needed; an item that is held stays. Rows under two names count
 /// twice. Thread-safe.
 class RowStore {
  public:

@@ -10,13 +10,13 @@
 namespace fovea::serve {
 
 /// Tries whether something works, for many who ask: one try at a time, on a thread of its own, and
-/// whoever asks while it runs shares its result. Thread-safe.
+/// callers that ask while it runs share its result. Thread-safe.
 class SelfCheck {
  public:
   /// @param attempt throws if it does not work; should end soon when stop is requested.
   /// @throws Error(kIo) if there are no threads to be had.
   explicit SelfCheck(std::function<void(const std::stop_token&)> attempt);
-  /// Ends a try that runs, and tells those who wait for it that nothing works.
+  /// Ends a try that runs, and answers those who wait for it that nothing works.
   ~SelfCheck();
   SelfCheck(const SelfCheck&) = delete;
   SelfCheck& operator=(const SelfCheck&) = delete;

@@ -8,12 +8,12 @@
 
 namespace fovea::serve {
 
-/// A file under a name that nobody looks for, `.fovea-<pid>-<n>.tmp`, until it is moved to its own;
-/// without that it is gone at the end. Unlike AtomicFile it waits for no disk: what it holds can be
-/// made again. Not thread-safe.
+/// A file under a name that no reader looks for, `.fovea-<pid>-<n>.tmp`, until it is moved to its
+/// own; without that it is gone at the end. Unlike AtomicFile it waits for no disk: what it holds
+/// can be made again. Not thread-safe.
 class TemporaryFile {
  public:
-  /// Makes the folder, too, if it is not there. Whoever may enter the folder, may read the file.
+  /// Makes the folder, too, if it is not there. All who may enter the folder may read the file.
   /// @throws Error(kIo) with the system's reason, without the path.
   explicit TemporaryFile(const std::string& folder);
   ~TemporaryFile();

@@ -15,7 +15,7 @@
 namespace fovea::serve {
 namespace {
 
-/// What stands in front of a value.
+/// Appends the frame in front of a value.
 enum class Tag : char { kNone = 0, kSequence = 1, kMapping = 2, kLeaf = 3 };
 
 void append_number(std::string& out, std::uint64_t number) {

@@ -16,7 +16,7 @@ enum class DigestKind : std::uint8_t { kSha256, kSha512 };
 /// message says what to set at the consumer if it is "blake3".
 [[nodiscard]] DigestKind digest_kind(std::string_view name);
 
-/// What an item of a request is identified by.
+/// The values by which an item of a request is identified.
 struct DigestInput {
   std::string_view model_id;  ///< the consumer's --model, literally
   std::string_view modality;  ///< "image" or "video"

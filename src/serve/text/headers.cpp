@@ -44,7 +44,7 @@ class Reader {
     return token;
   }
 
-  /// What follows an opening quote, up to the closing one.
+  /// The text behind an opening quote, up to the closing one.
   std::optional<std::string> quoted() {
     std::string text;
     while (!rest_.empty()) {

@@ -61,8 +61,8 @@ class Fields {
   /// "items[2].fps": the path of a member.
   [[nodiscard]] std::string path(std::string_view name) const;
 
-  /// @throws ApiError(400, "unknown_field") that names a member nobody has asked for, and the
-  /// nearest that somebody has.
+  /// @throws ApiError(400, "unknown_field") that names a member that was not asked for, and the
+  /// nearest one that was.
   void refuse_others() const;
 
  private:

@@ -15,12 +15,13 @@ bool is_hex_digit(char c) {
   return is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
 }
 
-/// What stands in a URL as it is: visible ASCII without the characters that parsers disagree on.
+/// Whether a URL holds the character as it is: visible ASCII on which all parsers agree.
 bool is_plain(char c) {
   return c > ' ' && c < 0x7f && std::string_view("\"<>\\^`{|}").find(c) == std::string_view::npos;
 }
 
-/// What no parser percent-encodes: these drop control characters, and take a backslash for a slash.
+/// Whether parsers do not percent-encode the character: they drop control characters, and take a
+/// backslash for a slash.
 bool is_hostile(char c) { return static_cast<unsigned char>(c) < ' ' || c == 0x7f || c == '\\'; }
 
 /// A target with %20 and the like for what does not stand in a URL as it is.

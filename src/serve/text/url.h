@@ -34,7 +34,7 @@ inline constexpr std::size_t kMaxUrlBytes = 8192;
 /// have to come in their ASCII form, "xn--". Source: RFC 3986, sections 2, 3 and 3.2.2.
 [[nodiscard]] std::optional<Url> parse_url(std::string_view text);
 
-/// What is malformed about an http or https URL, apart from its host: that it is too long, or has
+/// The defect of an http or https URL, apart from its host: that it is too long, or has
 /// control characters, backslashes, or percent signs without two digits in path or query.
 [[nodiscard]] std::optional<std::string> target_problem(std::string_view text);
 

@@ -33,8 +33,8 @@ JsonObject limits_json(const ServiceOptions& options, const MediaLimits& media) 
   return limits;
 }
 
-/// What the engine encodes with, the limits of the loaded model included. Paths are "***", as the
-/// secrets of --print-config.
+/// The options that the engine encodes with, the limits of the loaded model included. Paths are
+/// "***", as the secrets of --print-config.
 JsonObject options_json(EngineOptions options, const ServedModel& model) {
   options.media = model.media;
   JsonObject json;

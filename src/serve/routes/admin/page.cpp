@@ -19,7 +19,7 @@ constexpr int kNotModified = 304;
 
 std::string sha256_base64(std::string_view text) { return to_base64(sha256(text)); }
 
-/// What stands between the tags of an element that the page has once.
+/// The text between the tags of an element that the page has once.
 std::string_view content_of(std::string_view page, const std::string& element) {
   const std::string tag = "<" + element + ">";
   const std::size_t begin = page.find(tag) + tag.size();

@@ -23,7 +23,7 @@ namespace fovea::serve {
 /// @param service must outlive the routes.
 [[nodiscard]] std::vector<Route> health_routes(Service& service, std::string build_id);
 
-/// What GET /metrics reads. All of it must outlive the route.
+/// The sources that GET /metrics reads. All of them must outlive the route.
 struct MetricsSources {
   const Service* service = nullptr;
   const Admission* admission = nullptr;

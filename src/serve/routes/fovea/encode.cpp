@@ -13,14 +13,14 @@
 namespace fovea::serve {
 namespace {
 
-/// What a reply needs of its request.
+/// The part of a request that its reply needs.
 struct Asked {
   OutputOptions output;
   EncodeReplyHead head;
   std::vector<EncodedItem> items;  ///< still without embeddings
 };
 
-/// Numbers that a reply of JSON would hold, as far as headers tell.
+/// Numbers that a reply of JSON would hold, as far as headers show.
 std::int64_t json_values_ahead(const ModelReport& report, const RowOptions& rows,
                                std::span<const PlannedItem> items) {
   const std::int64_t columns = rows.deepstack == Deepstack::kMain ? report.hidden : report.width;

@@ -10,7 +10,7 @@
 
 namespace fovea::serve {
 
-/// What stands in an infer reply beside its tensors.
+/// The members of an infer reply beside its tensors.
 struct InferReplyHead {
   std::string model;
   std::int64_t hidden = 0;  ///< columns of the main embedding

@@ -29,7 +29,7 @@ bool is_media_url(std::string_view text) {
                              [&](std::string_view start) { return text.starts_with(start); });
 }
 
-/// What `input` holds, if the request says so; then its text may be bare base64, too.
+/// The kind of media in `input`, if the request names it; then its text may be bare base64, too.
 std::optional<Modality> read_modality(Fields& fields) {
   const std::optional<std::string_view> name =
       fields.choice("modality", {"image", "video", "text"});
@@ -136,7 +136,7 @@ std::vector<MediaReference> read_media(Fields& fields, EmbeddingRoute route,
   return read_input(*input, fields.path("input"), modality, rules);
 }
 
-/// What /pooling does unless `pooling` says otherwise.
+/// The pooling of /pooling unless `pooling` names another.
 Pooling pooling_of_task(Fields& fields) {
   const std::optional<std::string_view> task = fields.text("task");
   if (!task || *task == "token_embed") return Pooling::kNone;

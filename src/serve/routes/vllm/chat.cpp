@@ -104,7 +104,8 @@ bool keep(const RowPlaces& places, const std::string& name,
   return is_stored;
 }
 
-/// What the reply says of the rows of a key, but for `item_indices`, the items that have it.
+/// The description of the rows of a key in the reply, but for `item_indices`, the items that have
+/// it.
 /// @param path where the rows are fetched; empty: nowhere.
 JsonObject about_rows(const NamedPart& part, const std::string& path, const Embedding& item) {
   JsonObject ours;

@@ -7,8 +7,8 @@
 
 namespace fovea::serve {
 
-/// What a consumer of rows without pixels is told about the items of a family, so that it can count
-/// the placeholders of a prompt. Source: vLLM 0.33, `embedding_fields` of the parsers of
+/// The facts that a consumer of rows without pixels gets about the items of a family, so that it
+/// can count the placeholders of a prompt. Source: vLLM 0.33, `embedding_fields` of the parsers of
 /// vllm/model_executor/models; docs/serving.md, "Encoder of vLLM".
 enum class MetadataRule : std::uint8_t {
   kNone,               ///< nothing would do: the consumer needs the pixels
