@@ -40,21 +40,16 @@ std::string_view name_of(LogLevel level) {
 Console::Console() : terminal_(isatty(STDERR_FILENO) == 1) {}
 
 void Console::be_quiet() {
-  hide_status();
   set_level(LogLevel::kError);
   const std::lock_guard lock(mutex_);
+  erase_status();
+  terminal_ = false;
   quiet_ = true;
 }
 
 void Console::set_level(LogLevel level) {
   const std::lock_guard lock(mutex_);
   if (!quiet_) level_ = level;
-}
-
-void Console::hide_status() {
-  const std::lock_guard lock(mutex_);
-  erase_status();
-  terminal_ = false;
 }
 
 void Console::write(LogLevel level, std::string_view line) {

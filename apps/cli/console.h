@@ -21,8 +21,6 @@ class Console final : public LogSink {
   void be_quiet();
   /// Log lines below `level` are dropped. Warnings and errors of the program itself always appear.
   void set_level(LogLevel level);
-  /// Turns the status line off, whatever stderr is.
-  void hide_status();
 
   /// Writes `fovea: <level>: <line>`, made one line. A warning of the library is written once, even
   /// if several engines of a benchmark give it.

@@ -59,6 +59,18 @@ CLI::App* chosen_verb(CLI::App& app) {
   return verb;
 }
 
+/// The verb that the first words name.
+CLI::App* named_verb(CLI::App& app, const std::vector<std::string>& arguments) {
+  CLI::App* verb = &app;
+  for (const std::string& word : arguments) {
+    const std::vector<CLI::App*> verbs = verb->get_subcommands({});
+    const auto next = std::ranges::find(verbs, word, &CLI::App::get_name);
+    if (next == verbs.end()) break;
+    verb = *next;
+  }
+  return verb;
+}
+
 /// "fovea bench latency": how the user calls the verb.
 std::string full_name(const CLI::App* verb) {
   const CLI::App* parent = verb->get_parent();
@@ -153,7 +165,8 @@ std::string usage_complaint(CLI::App& app, const CLI::ParseError& error) {
 }
 
 int report_usage(Program& program, const CLI::App* verb, const std::string& complaint) {
-  program.console.error(complaint + " (see " + full_name(verb) + " --help)");
+  program.console.error(program.line.in_typed_words(complaint) + " (see " + full_name(verb) +
+                        " --help)");
   return kExitUsage;
 }
 
@@ -163,10 +176,22 @@ void check_written() {
   if (!std::cout) throw Error(ErrorCode::kIo, "stdout: cannot write the results");
 }
 
-/// Parses and, if that went well, leaves the action in `program`. Returns an exit code if the run
-/// ends here.
-std::optional<int> parse(CLI::App& app, Program& program, std::vector<std::string> arguments) {
+/// Leaves the line in `program`, in flags of this program. Returns an exit code if the run ends
+/// here.
+std::optional<int> translate(CLI::App& app, Program& program, std::vector<std::string> arguments) {
   dash_flag_names(arguments);
+  try {
+    program.line = translate_vllm(arguments);
+    return std::nullopt;
+  } catch (const UsageError& error) {
+    return report_usage(program, named_verb(app, arguments), error.what());
+  }
+}
+
+/// Parses the line and, if that went well, leaves the action in `program`. Returns an exit code if
+/// the run ends here.
+std::optional<int> parse(CLI::App& app, Program& program) {
+  std::vector<std::string> arguments = program.line.arguments;
   std::reverse(arguments.begin(), arguments.end());  // the order this parser wants
   try {
     app.parse(std::move(arguments));
@@ -187,6 +212,7 @@ std::optional<int> parse(CLI::App& app, Program& program, std::vector<std::strin
 
 /// Runs the chosen verb.
 int act(Program& program) {
+  for (const std::string& warning : program.line.warnings) program.console.warn(warning);
   const int code = program.action();
   check_written();
   return code;
@@ -201,7 +227,9 @@ int run_program(std::vector<std::string> arguments) {
   try {
     CLI::App app("Vision-encoder engine: images and videos in, rows of embeddings out.", "fovea");
     add_verbs(app, program);
-    if (const std::optional<int> code = parse(app, program, std::move(arguments))) return *code;
+    std::optional<int> code = translate(app, program, std::move(arguments));
+    if (!code) code = parse(app, program);
+    if (code) return *code;
     try {
       return act(program);
     } catch (const UsageError& error) {

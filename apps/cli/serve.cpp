@@ -9,7 +9,6 @@
 
 #include "errors.h"
 #include "flags/cli11.h"
-#include "flags/json_text.h"
 #include "flags/model_limits.h"
 #include "flags/parse.h"
 #include "flags/serve_flags.h"
@@ -50,43 +49,6 @@ serve::UrlPolicy url_policy(const ServeFlags& flags) {
   return is_listed ? UrlPolicy::kAllowlist : UrlPolicy::kPublic;
 }
 
-/// The folder that --ec-transfer-config names. @throws UsageError for another connector than the
-/// one that reads files.
-std::string shared_storage_path(const std::string& transfer_config) try {
-  const std::optional<JsonDocument> json = parse_json_object(transfer_config);
-  if (!json) {
-    throw UsageError("--ec-transfer-config: expected a JSON object, got " +
-                     shown_json(transfer_config));
-  }
-  const std::string connector = json->root().string_or("ec_connector", "ECExampleConnector");
-  if (connector != "ECExampleConnector") {
-    throw UsageError("--ec-transfer-config: only ECExampleConnector reads files, got " +
-                     one_line(connector) + "; others fetch rows from /v1/cache (docs/serving.md)");
-  }
-  const std::optional<JsonView> extra = json->root().find("ec_connector_extra_config");
-  std::string path = extra ? extra->string_or("shared_storage_path", "") : "";
-  if (path.empty()) {
-    throw UsageError(
-        "--ec-transfer-config: expected ec_connector_extra_config with shared_storage_path");
-  }
-  return path;
-} catch (const Error& error) {
-  throw UsageError(std::string("--ec-transfer-config: ") + error.what());
-}
-
-std::optional<serve::PublisherOptions> publisher_options(const PublishFlags& flags) {
-  serve::PublisherOptions options = flags.options;
-  if (!flags.transfer_config.empty()) {
-    const std::string path = shared_storage_path(flags.transfer_config);
-    if (!options.directory.empty() && options.directory != path) {
-      throw UsageError("--ec-dir and --ec-transfer-config name different folders");
-    }
-    options.directory = path;
-  }
-  if (options.directory.empty()) return std::nullopt;
-  return options;
-}
-
 serve::ServeOptions serve_options(const ServeFlags& flags, Console& console) {
   serve::ServeOptions options = flags.options;
   options.service.model = flags.engine.model;
@@ -96,10 +58,6 @@ serve::ServeOptions serve_options(const ServeFlags& flags, Console& console) {
   options.service.engine = engine_options(flags.engine, console);
   options.service.batcher.max_delay = std::chrono::microseconds(flags.delay_us);
   options.service.batcher.max_bytes = options.service.max_inflight_bytes;
-  const std::string& most = flags.engine.vllm.limit_mm_per_prompt;
-  serve::PromptLimits& prompt = options.limits.media;
-  prompt.images = prompt_limit(most, "image").value_or(prompt.images);
-  prompt.videos = prompt_limit(most, "video").value_or(prompt.videos);
   options.http.tls = tls_files(flags);
   options.media.policy = url_policy(flags);
   options.service.engine.media.limits.max_image_bytes = options.media.max_image_bytes;
@@ -107,7 +65,7 @@ serve::ServeOptions serve_options(const ServeFlags& flags, Console& console) {
   if (!flags.allowed_domains.empty()) {
     options.media.allowed_domains = split_commas(flags.allowed_domains);
   }
-  options.publisher = publisher_options(flags.publish);
+  if (!flags.publish.options.directory.empty()) options.publisher = flags.publish.options;
   options.chat.ec_hash =
       flags.publish.hash == "sha512" ? serve::DigestKind::kSha512 : serve::DigestKind::kSha256;
   options.admission.open_admin = serve::open_admin(options.http);

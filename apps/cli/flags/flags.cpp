@@ -7,10 +7,9 @@
 
 #include "errors.h"
 #include "flags/cli11.h"
-#include "flags/compilation_config.h"
 #include "flags/hub_cache.h"
-#include "flags/json_text.h"
 #include "flags/parse.h"
+#include "flags/token_budgets.h"
 #include "fovea/option_table.h"
 #include "report/text.h"
 
@@ -57,10 +56,6 @@ void add_device_flags(CLI::App& verb, EngineFlags& flags) {
       ->type_name("auto|cpu|cuda[:i],...")
       ->transform(check(complaint_about_devices))
       ->default_str(options.device);
-  constexpr auto kAttention = find_option(&EngineOptions::attention);
-  add_choice(verb, flag_of(kAttention), flags.attention, attention_names(),
-             std::string(kAttention.help))
-      ->group(std::string(kAttention.facts.heading));
   add_own_flag(verb, find_option(&EngineOptions::dummy_weights),
                [&options](const std::string& text, const std::string& /*flag*/) {
                  options.dummy_weights = text == "dummy";
@@ -76,44 +71,18 @@ void add_device_flags(CLI::App& verb, EngineFlags& flags) {
       ->default_str(options.cache_dir.empty() ? "none" : options.cache_dir);
 }
 
-/// "64,256", the same as JSON: [64, 256], or {"global": [272], "local": [100, 400]}.
-void read_token_budgets(const std::string& text, const std::string& flag, EngineFlags& flags) {
-  GraphOptions& graphs = flags.options.graphs;
-  if (text.starts_with('{') || text.starts_with('[')) {
-    apply_json_budgets(text, flag, graphs);
-  } else {
-    graphs.encoder_cudagraph_token_budgets = parse_positive_list(text, flag, kMaxTokenBudget);
-    graphs.encoder_cudagraph_path_token_budgets.clear();
-  }
-  flags.given.insert("encoder_cudagraph_token_budgets");
-  flags.given.insert("encoder_cudagraph_path_token_budgets");
-}
-
 void add_graph_flags(CLI::App& verb, EngineFlags& flags) {
   constexpr auto kGraphs = find_option(&GraphOptions::cudagraph_mm_encoder);
-  verb.add_flag(flag_of(kGraphs), flags.enforce_eager, std::string(kGraphs.help))
+  GraphOptions& graphs = flags.options.graphs;
+  verb.add_flag_callback(
+          flag_of(kGraphs), [&graphs] { graphs.cudagraph_mm_encoder = false; },
+          std::string(kGraphs.help))
       ->group(std::string(kGraphHeading));
   add_own_flag(verb, find_option(&GraphOptions::encoder_cudagraph_token_budgets),
-               [&flags](const std::string& text, const std::string& flag) {
-                 read_token_budgets(text, flag, flags);
+               [&graphs](const std::string& text, const std::string& flag) {
+                 read_token_budgets(text, flag, graphs);
                })
       ->type_name("N,N,...|JSON");
-  add_json(verb, "--compilation-config", flags.compilation_config,
-           "The same settings under vLLM's names; flags take precedence")
-      ->group(std::string(kGraphHeading));
-}
-
-/// Those of --compilation-config, but where there is a flag.
-GraphOptions graph_options(const EngineFlags& flags, Console& console) {
-  GraphOptions graphs;
-  if (!flags.compilation_config.empty()) {
-    apply_compilation_config(flags.compilation_config, graphs, console);
-  }
-  if (flags.enforce_eager) graphs.cudagraph_mm_encoder = false;
-  for_each_option(graphs, [&](const auto& option, auto& value) {
-    if (flags.given.contains(option.name)) value = flags.options.graphs.*option.member;
-  });
-  return graphs;
 }
 
 /// Refuses flags about media that contradict each other.
@@ -173,7 +142,6 @@ void add_engine_flags(CLI::App& verb, EngineFlags& flags) {
   add_device_flags(verb, flags);
   add_graph_flags(verb, flags);
   add_option_flags(verb, flags.options, flags.given, kOfSomeVerbs);
-  add_vllm_flags(verb, flags.vllm);
 }
 
 CLI::Option* add_row_dtype(CLI::App& verb, std::string& value, const std::string& description) {
@@ -188,9 +156,6 @@ RowDType row_dtype(const std::string& value) {
 EngineOptions engine_options(const EngineFlags& flags, Console& console) {
   check_media(flags);
   EngineOptions options = flags.options;
-  options.graphs = graph_options(flags, console);
-  options.attention = attention_backend(flags.attention, console);
-  apply_vllm_flags(flags.vllm, options);
   options.log = &console;
   return options;
 }

@@ -5,7 +5,6 @@
 
 #include "console.h"
 #include "flags/option_flags.h"
-#include "flags/vllm_flags.h"
 #include "fovea/options.h"
 
 namespace fovea::cli {
@@ -13,12 +12,8 @@ namespace fovea::cli {
 /// Flags of every verb that looks at a model, as the user gave them.
 struct EngineFlags {
   std::string model;
-  EngineOptions options;           ///< what flags set, those that have a name of vLLM aside
-  GivenOptions given;              ///< which of them flags have set
-  bool enforce_eager = false;      ///< instead of options.graphs.cudagraph_mm_encoder
-  std::string attention = "auto";  ///< one of attention_names(), instead of options.attention
-  std::string compilation_config;
-  VllmFlags vllm;
+  EngineOptions options;  ///< what flags set
+  GivenOptions given;     ///< which of them flags have set
 };
 
 /// Adds MODEL, which may also be given as --model: a directory, or a name on the hub that is in the
@@ -47,11 +42,10 @@ void add_engine_flags(CLI::App& verb, EngineFlags& flags);
 CLI::Option* add_row_dtype(CLI::App& verb, std::string& value, const std::string& description);
 [[nodiscard]] RowDType row_dtype(const std::string& value);
 
-/// Translates flags into options; flags win over --compilation-config. Warns on `console` about
-/// keys that are ignored. Whether the model can work with them is for check_limits() to say.
-/// @throws UsageError as apply_compilation_config() and apply_vllm_flags() do; for a background
-/// that the profile does not use; and if all decoding threads together have less memory than one
-/// item.
+/// The options that flags have set, with `console` for log lines. Whether the model can work with
+/// them is for check_limits() to say.
+/// @throws UsageError for a background that the profile does not use, and if all decoding threads
+/// together have less memory than one item.
 [[nodiscard]] EngineOptions engine_options(const EngineFlags& flags, Console& console);
 
 }  // namespace fovea::cli

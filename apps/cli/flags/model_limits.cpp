@@ -23,78 +23,54 @@ std::optional<std::string> complaint_about(const std::string& model, const Engin
   return std::nullopt;
 }
 
-/// A setting, under the names that it can be given.
+/// A flag, and the name of its option where messages of the library have one that is no other word.
 struct ModelSetting {
   std::string_view flag;
-  std::string_view key;  ///< in --compilation-config and in messages of the library, or empty
-  bool (*has_flag)(const EngineFlags& flags);
+  std::string_view option;
   void (*leave_out)(EngineOptions& options);
 };
 
-bool always(const EngineFlags& /*flags*/) { return true; }
-
 constexpr std::array kSettings{
-    ModelSetting{"--tensor-parallel-size", "",
-                 [](const EngineFlags& f) { return f.vllm.tensor_parallel_size > 1; },
-                 [](EngineOptions& o) { o.data_parallel_size = 0; }},
-    ModelSetting{"--data-parallel-size", "", always,
-                 [](EngineOptions& o) { o.data_parallel_size = 0; }},
-    ModelSetting{"--min-pixels", "", always, [](EngineOptions& o) { o.media.min_pixels.reset(); }},
-    ModelSetting{"--max-pixels", "", always, [](EngineOptions& o) { o.media.max_pixels.reset(); }},
-    ModelSetting{
-        "--token-budgets", "encoder_cudagraph_token_budgets",
-        [](const EngineFlags& f) { return f.given.contains("encoder_cudagraph_token_budgets"); },
-        [](EngineOptions& o) {
-          o.graphs.encoder_cudagraph_token_budgets.clear();
-          o.graphs.encoder_cudagraph_path_token_budgets.clear();
-        }},
+    ModelSetting{"--data-parallel-size", "", [](EngineOptions& o) { o.data_parallel_size = 0; }},
+    ModelSetting{"--min-pixels", "", [](EngineOptions& o) { o.media.min_pixels.reset(); }},
+    ModelSetting{"--max-pixels", "", [](EngineOptions& o) { o.media.max_pixels.reset(); }},
+    ModelSetting{"--token-budgets", "encoder_cudagraph_token_budgets",
+                 [](EngineOptions& o) {
+                   o.graphs.encoder_cudagraph_token_budgets.clear();
+                   o.graphs.encoder_cudagraph_path_token_budgets.clear();
+                 }},
     ModelSetting{
         "--max-items-per-batch", "encoder_cudagraph_max_vision_items_per_batch",
-        [](const EngineFlags& f) {
-          return f.given.contains("encoder_cudagraph_max_vision_items_per_batch");
-        },
         [](EngineOptions& o) { o.graphs.encoder_cudagraph_max_vision_items_per_batch = 0; }},
     ModelSetting{"--max-frames-per-batch", "encoder_cudagraph_max_frames_per_batch",
-                 [](const EngineFlags& f) {
-                   return f.given.contains("encoder_cudagraph_max_frames_per_batch");
-                 },
                  [](EngineOptions& o) { o.graphs.encoder_cudagraph_max_frames_per_batch.reset(); }},
-    ModelSetting{"--max-model-len", "",
-                 [](const EngineFlags& f) {
-                   return f.vllm.max_model_len > 0 &&
-                          f.vllm.max_model_len < f.options.max_num_batched_tokens;
-                 },
-                 [](EngineOptions& o) {
-                   o.max_num_batched_tokens = EngineOptions{}.max_num_batched_tokens;
-                 }},
-    ModelSetting{"--max-num-batched-tokens", "", always, [](EngineOptions& o) {
+    ModelSetting{"--max-num-batched-tokens", "", [](EngineOptions& o) {
                    o.max_num_batched_tokens = EngineOptions{}.max_num_batched_tokens;
                  }}};
 
 /// The setting that a complaint names, else the first one without which there would be none.
-const ModelSetting* setting_to_blame(const EngineFlags& flags, const EngineOptions& options,
+const ModelSetting* setting_to_blame(const std::string& model, const EngineOptions& options,
                                      std::string_view complaint) {
   const auto is_named = [&](const ModelSetting& setting) {
-    return !setting.key.empty() && complaint.find(setting.key) != std::string_view::npos;
+    return !setting.option.empty() && complaint.find(setting.option) != std::string_view::npos;
   };
   const auto is_cause = [&](const ModelSetting& setting) {
-    if (setting.key.empty() && !setting.has_flag(flags)) return false;
     EngineOptions without = options;
     setting.leave_out(without);
-    return !complaint_about(flags.model, without);
+    return !complaint_about(model, without);
   };
   auto found = std::ranges::find_if(kSettings, is_named);
   if (found == kSettings.end()) found = std::ranges::find_if(kSettings, is_cause);
   return found == kSettings.end() ? nullptr : &*found;
 }
 
-/// The complaint with flags in place of the keys that they stand for, if the flags were typed.
-std::string with_flags_named(std::string complaint, const EngineFlags& flags) {
+/// The complaint with flags in place of the options that they set.
+std::string with_flags_named(std::string complaint) {
   for (const ModelSetting& setting : kSettings) {
-    if (setting.key.empty() || !setting.has_flag(flags)) continue;
-    for (std::size_t at = complaint.find(setting.key); at != std::string::npos;
-         at = complaint.find(setting.key, at + setting.flag.size())) {
-      complaint.replace(at, setting.key.size(), setting.flag);
+    if (setting.option.empty()) continue;
+    for (std::size_t at = complaint.find(setting.option); at != std::string::npos;
+         at = complaint.find(setting.option, at + setting.flag.size())) {
+      complaint.replace(at, setting.option.size(), setting.flag);
     }
   }
   return complaint;
@@ -106,13 +82,11 @@ void check_limits(const EngineFlags& flags, EngineOptions options) {
   options.log = nullptr;  // warnings about the model appear when it is loaded
   const std::optional<std::string> complaint = complaint_about(flags.model, options);
   if (!complaint) return;
-  const ModelSetting* const setting = setting_to_blame(flags, options, *complaint);
+  const ModelSetting* const setting = setting_to_blame(flags.model, options, *complaint);
   if (setting == nullptr) return;
-  const bool typed_flag = setting->has_flag(flags);
-  const std::string name(typed_flag ? setting->flag : setting->key);
-  const std::string text = with_flags_named(*complaint, flags);
-  throw UsageError((typed_flag ? "" : "--compilation-config: ") +
-                   (text.starts_with(name) ? text : name + ": " + text));
+  const std::string name(setting->flag);
+  const std::string text = with_flags_named(*complaint);
+  throw UsageError(text.starts_with(name) ? text : name + ": " + text);
 }
 
 }  // namespace fovea::cli

@@ -135,6 +135,14 @@ void add_limit_flags(CLI::App& verb, ServeFlags& flags) {
   number("--max-connections", options.http.max_connections,
          "Connections at a time; beyond them the longest idle one goes for each that comes", 1);
   number("--max-items-per-request", options.limits.max_items, "Items of one request", 1);
+  serve::PromptLimits& prompt = options.limits.media;
+  add_number(verb, "--max-images-per-prompt", prompt.images, 0,
+             "Images of one conversation, or of one request of other routes")
+      ->default_str("any number")
+      ->group(kLimitGroup);
+  add_number(verb, "--max-videos-per-prompt", prompt.videos, 0, "Videos likewise")
+      ->default_str("any number")
+      ->group(kLimitGroup);
   number("--max-queue-items", batcher.max_items, "Items of all requests together", 1);
   number("--max-batch-rows", batcher.max_batch_rows,
          "Rows that are encoded together; 0: what one graph holds", 0);
@@ -220,9 +228,6 @@ void add_publishing_flags(CLI::App& verb, ServeFlags& flags) {
                   "Folder where vLLM's ECExampleConnector looks for rows (default: none)")
       ->type_name("DIR")
       ->group(kPublishGroup);
-  add_json(verb, "--ec-transfer-config", publish.transfer_config,
-           "The same in vLLM's words: its shared_storage_path is the folder")
-      ->group(kPublishGroup);
   add_bytes(verb, "--ec-max-bytes", publish.options.max_bytes, "Files in that folder together")
       ->group(kPublishGroup);
   add_seconds(verb, "--ec-min-age", publish.options.min_age,
@@ -272,7 +277,6 @@ void add_serve_flags(CLI::App& verb, ServeFlags& flags) {
   engine.encoder_cache_bytes = kCacheBytes;
   add_encoder_cache_size(verb, engine);
   engine.cache_dir = user_cache_dir();
-  flags.engine.vllm.has_prompts = true;
   engine.media.limits.max_patches_per_item = 0;  // what the model makes of its largest item
   add_engine_flags(verb, flags.engine);
   verb.get_option("--max-patches-per-item")->default_str("those of the largest item of the model");

@@ -13,7 +13,6 @@ namespace fovea::cli {
 /// Where rows are published.
 struct PublishFlags {
   serve::PublisherOptions options;
-  std::string transfer_config;  ///< JSON, or empty
   std::string hash = "sha256";
 };
 

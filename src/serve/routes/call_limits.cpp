@@ -13,7 +13,7 @@ void MediaCounter::count(const MediaReference& reference) {
   const std::string name = is_image ? "image" : "video";
   throw ApiError(400, is_image ? "too_many_images" : "too_many_videos",
                  reference.param + ": at most " + std::to_string(most) + " " + name +
-                     "(s) may be provided in one prompt (--limit-mm-per-prompt)",
+                     "(s) may be provided in one prompt (--max-" + name + "s-per-prompt)",
                  reference.param);
 }
 

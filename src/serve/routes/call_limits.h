@@ -8,7 +8,7 @@
 
 namespace fovea::serve {
 
-/// Most media of each modality in one prompt (--limit-mm-per-prompt).
+/// Most media of each modality in one prompt (--max-images-per-prompt).
 struct PromptLimits {
   std::int64_t images = std::numeric_limits<std::int64_t>::max();
   std::int64_t videos = std::numeric_limits<std::int64_t>::max();
@@ -33,7 +33,7 @@ class MediaCounter {
 struct CallLimits {
   std::size_t max_items = 64;                ///< --max-items-per-request
   std::int64_t max_json_values = 4'000'000;  ///< --max-json-values
-  PromptLimits media;                        ///< --limit-mm-per-prompt
+  PromptLimits media;                        ///< --max-images-per-prompt
 };
 
 /// Refuses a list of too many items, before anything is made of its elements.

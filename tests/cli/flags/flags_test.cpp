@@ -5,8 +5,6 @@
 #include <cstdlib>
 #include <optional>
 
-#include "cli/expect_usage_error.h"
-
 namespace fovea::cli {
 namespace {
 
@@ -67,75 +65,16 @@ TEST(EngineFlags, NoneKeepsNothing) {
   EXPECT_EQ(flags.options.cache_dir, "");
 }
 
-TEST(EngineFlags, WinOverTheCompilationConfig) {
+TEST(EngineFlags, OfGraphsSetTheirOptions) {
   Console console;
-  EngineFlags flags = parsed({"--enforce-eager", "4", "--max-frames-per-batch", "2",
-                              "--max-items-per-batch", "128", "--token-budgets"});
-  flags.compilation_config = R"({"cudagraph_mm_encoder": true,
-      "encoder_cudagraph_token_budgets": [64],
-      "encoder_cudagraph_max_vision_items_per_batch": 8,
-      "encoder_cudagraph_max_frames_per_batch": 16})";
+  const EngineFlags flags = parsed({"--enforce-eager", "4", "--max-frames-per-batch", "0",
+                                    "--max-items-per-batch", "[64,128]", "--token-budgets"});
   const GraphOptions graphs = engine_options(flags, console).graphs;
   EXPECT_FALSE(graphs.cudagraph_mm_encoder);
-  EXPECT_EQ(graphs.encoder_cudagraph_token_budgets, (std::vector<std::int64_t>{128}));
-  EXPECT_EQ(graphs.encoder_cudagraph_max_vision_items_per_batch, 2);
+  EXPECT_EQ(graphs.encoder_cudagraph_token_budgets, (std::vector<std::int64_t>{64, 128}));
+  EXPECT_EQ(graphs.encoder_cudagraph_max_vision_items_per_batch, 0);
   EXPECT_EQ(graphs.encoder_cudagraph_max_frames_per_batch, 4);
-}
-
-TEST(EngineFlags, ZeroItemsPerBatchInferThemWhateverTheCompilationConfigSays) {
-  Console console;
-  const auto items = [&](EngineFlags flags) {
-    flags.compilation_config = R"({"encoder_cudagraph_max_vision_items_per_batch": 8})";
-    return engine_options(flags, console).graphs.encoder_cudagraph_max_vision_items_per_batch;
-  };
-  EXPECT_EQ(items({}), 8);
-  EXPECT_EQ(items(parsed({"0", "--max-items-per-batch"})), 0);
-}
-
-TEST(EngineFlags, BudgetsHaveAMaximum) {
-  CLI::App verb;
-  EngineFlags flags;
-  add_engine_flags(verb, flags);
-  verb.parse("--token-budgets 64," + std::to_string(kMaxTokenBudget));
-  EXPECT_EQ(flags.options.graphs.encoder_cudagraph_token_budgets,
-            (std::vector<std::int64_t>{64, kMaxTokenBudget}));
-  test::expect_usage_error("--token-budgets: expected a whole number from 1 to 16777216", [&] {
-    verb.parse("--token-budgets 64," + std::to_string(kMaxTokenBudget + 1));
-  });
-}
-
-TEST(EngineFlags, BudgetsMayBeGivenByPath) {
-  CLI::App verb;
-  EngineFlags flags;
-  add_engine_flags(verb, flags);
-  const auto graphs_of = [&](const std::string& text) {
-    verb.parse(std::vector<std::string>{text, "--token-budgets"});  // from the last to the first
-    flags.compilation_config = R"({"encoder_cudagraph_token_budgets": {"local": [200]}})";
-    Console console;
-    return engine_options(flags, console).graphs;
-  };
-  const GraphOptions by_path = graphs_of(R"({"global": [272, 544], "local": [100]})");
-  EXPECT_TRUE(by_path.encoder_cudagraph_token_budgets.empty());
-  EXPECT_EQ(
-      by_path.encoder_cudagraph_path_token_budgets,
-      (std::map<std::string, std::vector<std::int64_t>>{{"global", {272, 544}}, {"local", {100}}}));
-  const GraphOptions common = graphs_of("64");
-  EXPECT_EQ(common.encoder_cudagraph_token_budgets, std::vector<std::int64_t>{64});
-  EXPECT_TRUE(common.encoder_cudagraph_path_token_budgets.empty());
-  const GraphOptions json = graphs_of("[64, 256]");
-  EXPECT_EQ(json.encoder_cudagraph_token_budgets, (std::vector<std::int64_t>{64, 256}));
-  EXPECT_TRUE(json.encoder_cudagraph_path_token_budgets.empty());
-  test::expect_usage_error("--token-budgets: expected a whole number from 1 to 16777216, got 0",
-                           [&] { (void)graphs_of("[0]"); });
-  test::expect_usage_error("--token-budgets: expected a JSON list, got [64",
-                           [&] { (void)graphs_of("[64"); });
-  test::expect_usage_error(
-      "--token-budgets: local: expected a whole number from 1 to 16777216, got 0",
-      [&] { (void)graphs_of(R"({"local": [0]})"); });
-  test::expect_usage_error("--token-budgets: local: expected a list, got 100",
-                           [&] { (void)graphs_of(R"({"local": 100})"); });
-  test::expect_usage_error("--token-budgets: expected a JSON object, got {local",
-                           [&] { (void)graphs_of("{local"); });
+  EXPECT_TRUE(parsed({}).options.graphs.cudagraph_mm_encoder);
 }
 
 TEST(EngineFlags, OfDevicesAreListsThatAMachineMayHave) {

@@ -51,37 +51,14 @@ TEST_F(ModelLimits, AFlagIsNamedAsItWasTyped) {
   expect_refused("--max-items-per-batch (100) must be <= smallest token budget (64)");
 }
 
-TEST_F(ModelLimits, AKeyIsNamedWithTheFlagThatHoldsIt) {
-  flags_.compilation_config = R"({"encoder_cudagraph_token_budgets": [64],
-                                  "encoder_cudagraph_max_vision_items_per_batch": 100})";
-  expect_refused(
-      "--compilation-config: encoder_cudagraph_max_vision_items_per_batch (100) must be <= "
-      "smallest token budget (64)");
-}
-
-TEST_F(ModelLimits, AKeyIsNamedBesideAFlag) {
-  parse({"64", "--token-budgets"});
-  flags_.compilation_config = R"({"encoder_cudagraph_max_vision_items_per_batch": 100})";
-  expect_refused(
-      "--compilation-config: encoder_cudagraph_max_vision_items_per_batch (100) must be");
-}
-
 TEST_F(ModelLimits, ASettingThatTheComplaintDoesNotNameIsFoundByLeavingItOut) {
   flags_.model = golden_folder("deepseek_ocr", "config.json");
   parse({"64", "--token-budgets"});
   expect_refused("--token-budgets: ");
-  flags_.given.clear();
-  flags_.compilation_config = R"({"encoder_cudagraph_token_budgets": [64]})";
-  expect_refused("--compilation-config: encoder_cudagraph_token_budgets: ");
-  flags_.compilation_config = R"({"encoder_cudagraph_token_budgets": {"page": [272]}})";
-  expect_refused(
-      "--compilation-config: encoder_cudagraph_token_budgets: the paths of this model are "
-      "\"global\", \"local\", got \"page\"");
-  flags_.compilation_config.clear();
   parse({R"({"page": [272]})", "--token-budgets"});
   expect_refused(
       "--token-budgets: the paths of this model are \"global\", \"local\", got \"page\"");
-  flags_.given.clear();
+  flags_.options.graphs = {};
   flags_.options.max_num_batched_tokens = 64;
   expect_refused("--max-num-batched-tokens: ");
 }

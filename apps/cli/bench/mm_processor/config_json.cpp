@@ -7,23 +7,12 @@
 namespace fovea::cli {
 namespace {
 
-/// Options under their names, attention as the user wrote it: a list may be compared.
-JsonObject engine_json(const EngineFlags& flags) {
-  EngineOptions options = flags.options;
-  options.graphs.cudagraph_mm_encoder = !flags.enforce_eager;
+/// Options under their names.
+JsonObject engine_json(const EngineOptions& options) {
   JsonObject json;
   for_each_option(options, [&](const auto& option, const auto& value) {
-    if (option.name == "attention") {
-      json.set(option.name, flags.attention);
-    } else {
-      json.set(option.name, plain_value(value));
-    }
+    json.set(option.name, plain_value(value));
   });
-  json.set("compilation_config", flags.compilation_config);
-  json.set("tensor_parallel_size", flags.vllm.tensor_parallel_size);
-  json.set("mm_encoder_tp_mode", flags.vllm.mm_encoder_tp_mode);
-  json.set("limit_mm_per_prompt", flags.vllm.limit_mm_per_prompt);
-  json.set("max_model_len", flags.vllm.max_model_len);
   return json;
 }
 
@@ -49,12 +38,14 @@ JsonObject config_json(const MmFlags& flags) {
                      {"seed", flags.seed()},
                      {"dataset_name", flags.dataset_name},
                      {"dtype", flags.dtype},
-                     {"attention", flags.engine.attention},
+                     {"attention", value_name(flags.engine.options.attention)},
                      {"media_profile", value_name(flags.engine.options.media.profile)},
                      {"jpeg_scaling", flags.engine.options.media.jpeg_scaling},
                      {"max_concurrency", flags.arrivals.max_concurrency},
                      {"request_rate", rate},
                      {"video_pruning_rate", flags.engine.options.video_pruning_rate},
+                     {"max_images_per_prompt", flags.max_images},
+                     {"max_videos_per_prompt", flags.max_videos},
                      {"host_load", flags.host_load}};
   if (flags.random()) {
     json.set("items_per_request", flags.sampling.items_per_request);
@@ -72,7 +63,7 @@ JsonObject config_json(const MmFlags& flags) {
       json.set("hf_split", flags.hub.split);
     }
   }
-  json.set("engine", engine_json(flags.engine));
+  json.set("engine", engine_json(flags.engine.options));
   return json;
 }
 

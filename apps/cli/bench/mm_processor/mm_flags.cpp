@@ -13,7 +13,6 @@ namespace {
 constexpr const char* kWorkloadGroup = "Workload";
 constexpr double kMinRate = 1e-3;  // of requests per second
 constexpr double kMaxRate = 1e6;
-constexpr const char* kIgnoredGroup = "Ignored, because no text reaches the encoder";
 
 CLI::Option* add_text(CLI::App& verb, const std::string& name, const std::string& type,
                       const std::string& description,
@@ -72,6 +71,11 @@ void add_workload_flags(CLI::App& verb, MmFlags& flags) {
       "Probability of each (height, width, frames); frames above 1 are videos",
       [&flags](const std::string& text) { flags.sampling.buckets = parse_bucket_config(text); })
       ->default_str("{(256, 256, 1): 0.5, (720, 1280, 1): 0.5}");
+  add_count(verb, "--max-images-per-prompt", flags.max_images,
+            "Refuse requests with more images (default: any number)")
+      ->group(kWorkloadGroup);
+  add_count(verb, "--max-videos-per-prompt", flags.max_videos, "Likewise of videos")
+      ->group(kWorkloadGroup);
   add_choice(verb, "--encoded", flags.encoded, {"png", "raw"},
              "Pass random images as uncompressed PNG files, or as decoded pixels")
       ->group(kWorkloadGroup);
@@ -107,28 +111,18 @@ void add_benchmark_flags(CLI::App& verb, MmFlags& flags) {
 void add_output_flags(CLI::App& verb, MmFlags& flags) {
   add_output_file(verb, "--output-json", flags.output_json, "Write all figures as JSON");
   add_output_file(verb, "--plot", flags.plot, "Write the time of each stage as SVG");
-  verb.add_flag("--disable-tqdm", flags.disable_tqdm, "Show no progress")->group(kOutputGroup);
 }
 
-/// The reference's flags about prompts.
-void add_text_flags(CLI::App& verb) {
-  for (const char* name : {"--random-input-len", "--random-output-len", "--random-range-ratio",
-                           "--random-prefix-len", "--output-len", "--hf-output-len"}) {
-    verb.add_option(name)->description("Has no effect")->type_name("N")->group(kIgnoredGroup);
-  }
-}
-
-/// Given flags that do nothing: those about text, and those of another data set.
+/// Given flags that do nothing: those of another data set.
 std::vector<std::string> flags_without_effect(const CLI::App& verb, const MmFlags& flags) {
   std::vector<std::string> names;
   for (const CLI::Option* option : verb.get_options()) {
     if (option->count() == 0) continue;
     const std::string name = option->get_name();
-    const bool text = option->get_group() == kIgnoredGroup;
     const bool hub_only = name.starts_with("--hf-");
     const bool random_only = name.starts_with("--random-mm-") || name == "--encoded";
     const bool sizes = name == "--random-mm-bucket-config";
-    if (text || (hub_only && !flags.from_hub()) || (random_only && !flags.random()) ||
+    if ((hub_only && !flags.from_hub()) || (random_only && !flags.random()) ||
         (sizes && flags.dataset_name != "random-mm")) {
       names.push_back(name);
     }
@@ -143,10 +137,8 @@ void add_mm_flags(CLI::App& verb, MmFlags& flags) {
   add_workload_flags(verb, flags);
   add_benchmark_flags(verb, flags);
   add_output_flags(verb, flags);
-  add_text_flags(verb);
   add_threads(verb, flags.engine);
   add_decode_processes(verb, flags.engine);
-  flags.engine.vllm.has_prompts = true;
   add_engine_flags(verb, flags.engine);
   verb.get_option("--seed")->description("Seed of the workload and of dummy weights (default: 0)");
   verb.parse_complete_callback([&verb, &flags] {

@@ -26,12 +26,13 @@ struct MmFlags {
   std::string encoded = "png";
   std::string dtype = "float32";
   Arrivals arrivals;
+  std::optional<std::int64_t> max_images;  ///< of a request; absent: not limited
+  std::optional<std::int64_t> max_videos;
   bool compare = false;
   std::int64_t host_load = 0;  ///< busy threads beside the run
   std::vector<double> percents{99};
   std::string output_json;
   std::string plot;
-  bool disable_tqdm = false;
   std::vector<std::string> without_effect;  ///< flags that were given
 
   /// Of the workload and of dummy weights.

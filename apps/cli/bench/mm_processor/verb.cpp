@@ -69,18 +69,16 @@ std::int64_t count_of(const MmRequest& request, Modality modality) {
                             [](const RandomItem& item) { return item.size.modality; });
 }
 
-/// @throws UsageError for a request that vLLM refuses with this --limit-mm-per-prompt.
-void check_prompts(const std::string& limits, std::span<const MmRequest> requests) {
-  for (const auto& [name, modality] :
-       {std::pair("image", Modality::kImage), std::pair("video", Modality::kVideo)}) {
-    const std::optional<std::int64_t> most = prompt_limit(limits, name);
-    if (!most) continue;
-    for (const MmRequest& request : requests) {
-      const std::int64_t count = count_of(request, modality);
-      if (count <= *most) continue;
-      throw UsageError("--limit-mm-per-prompt: expected at most " + counted(*most, name) +
-                       " in a request, the workload has one with " + std::to_string(count));
-    }
+/// @throws UsageError naming the flag for a request of more than `most` items of a modality.
+void check_prompts(Modality modality, const std::optional<std::int64_t>& most,
+                   std::span<const MmRequest> requests) {
+  if (!most) return;
+  const std::string name = modality == Modality::kImage ? "image" : "video";
+  for (const MmRequest& request : requests) {
+    const std::int64_t count = count_of(request, modality);
+    if (count <= *most) continue;
+    throw UsageError("--max-" + name + "s-per-prompt: expected at most " + counted(*most, name) +
+                     " in a request, the workload has one with " + std::to_string(count));
   }
 }
 
@@ -211,7 +209,6 @@ void print_report(const MmFlags& flags, const std::vector<WorkloadRun>& runs,
 
 int run_mm_processor(const MmFlags& flags, Console& console) {
   check_mm_flags(flags);
-  if (flags.disable_tqdm) console.hide_status();
   for (const std::string& flag : flags.without_effect) {
     console.warn(flag + " has no effect on this workload");
   }
@@ -226,7 +223,8 @@ int run_mm_processor(const MmFlags& flags, Console& console) {
 
   const Workload workload = make_workload(flags);
   for (const std::vector<MmRequest>* requests : {&workload.warmups, &workload.requests}) {
-    check_prompts(flags.engine.vllm.limit_mm_per_prompt, *requests);
+    check_prompts(Modality::kImage, flags.max_images, *requests);
+    check_prompts(Modality::kVideo, flags.max_videos, *requests);
   }
   check_output_paths({flags.output_json, flags.plot}, files_of_run(flags, workload));
   Engine engine = Engine::load(flags.engine.model, options);
