@@ -11,8 +11,6 @@ namespace {
 
 using test::Terminal;
 
-constexpr const char* kErase = "\r\x1b[K";
-
 /// What a console writes to a stderr that is no terminal.
 std::string written(const std::function<void(Console&)>& use) {
   ::testing::internal::CaptureStderr();
@@ -90,9 +88,9 @@ TEST(Console, AStatusIsReplacedAndRemoved) {
   Console console;
   console.set_status("one");
   console.set_status("two");
-  EXPECT_EQ(terminal.text(), std::string("one") + kErase + "two");
+  EXPECT_EQ(terminal.text(), std::string("one") + test::kErase + "two");
   console.set_status("");
-  EXPECT_EQ(terminal.text(), kErase);
+  EXPECT_EQ(terminal.text(), test::kErase);
 }
 
 TEST(Console, AStatusFitsOnOneLineOfTheTerminal) {

@@ -7,18 +7,18 @@
 
 #include "errors.h"
 
-namespace fovea::cli::test {
+namespace fovea::test {
 
-/// Expects that `action` throws UsageError with a message that contains `part`.
+/// Expects that `action` throws cli::UsageError with a message that contains `part`.
 template <class Action>
 void expect_usage_error(const std::string& part, Action&& action) {
   try {
     action();
-  } catch (const UsageError& error) {
+  } catch (const cli::UsageError& error) {
     EXPECT_THAT(error.what(), ::testing::HasSubstr(part));
     return;
   }
   ADD_FAILURE() << "expected a usage error with \"" << part << '"';
 }
 
-}  // namespace fovea::cli::test
+}  // namespace fovea::test

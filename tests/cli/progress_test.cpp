@@ -7,8 +7,6 @@
 namespace fovea::cli {
 namespace {
 
-constexpr const char* kErase = "\r\x1b[K";
-
 TEST(Progress, ShowsTheLabelAtOnceAndRemovesItAtTheEnd) {
   const test::Terminal terminal;
   Console console;
@@ -16,7 +14,7 @@ TEST(Progress, ShowsTheLabelAtOnceAndRemovesItAtTheEnd) {
     const Progress progress(console, "loading");
     EXPECT_EQ(terminal.text(), "loading");
   }
-  EXPECT_EQ(terminal.text(), kErase);
+  EXPECT_EQ(terminal.text(), test::kErase);
 }
 
 TEST(Progress, CountsUpToItsTotal) {
@@ -25,9 +23,9 @@ TEST(Progress, CountsUpToItsTotal) {
   Progress progress(console, "encoding", 3);
   EXPECT_EQ(terminal.text(), "encoding 0/3");
   progress.advance();
-  EXPECT_EQ(terminal.text(), std::string(kErase) + "encoding 1/3");
+  EXPECT_EQ(terminal.text(), std::string(test::kErase) + "encoding 1/3");
   progress.set(5, 8);
-  EXPECT_EQ(terminal.text(), std::string(kErase) + "encoding 5/8");
+  EXPECT_EQ(terminal.text(), std::string(test::kErase) + "encoding 5/8");
 }
 
 }  // namespace

@@ -9,7 +9,10 @@
 #include <stdexcept>
 #include <string>
 
-namespace fovea::cli::test {
+namespace fovea::test {
+
+/// What erases the line of a terminal.
+inline constexpr const char* kErase = "\r\x1b[K";
 
 /// Puts a pseudo-terminal in the place of stderr while it lives.
 class Terminal {
@@ -51,4 +54,4 @@ class Terminal {
   int stderr_ = -1;
 };
 
-}  // namespace fovea::cli::test
+}  // namespace fovea::test

@@ -5,31 +5,20 @@
 #include <sys/stat.h>
 
 #include <algorithm>
-#include <cstdlib>
 
+#include "cli/environment.h"
 #include "cli/expect_usage_error.h"
 #include "support/temporary_directory.h"
 
 namespace fovea::cli {
 namespace {
 
+using test::Variable;
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-/// A variable of the environment while this lives.
-class Variable {
- public:
-  Variable(const char* name, const char* value) : name_(name) { setenv(name, value, 1); }
-  ~Variable() { unsetenv(name_); }
-  Variable(const Variable&) = delete;
-  Variable& operator=(const Variable&) = delete;
-
- private:
-  const char* name_;
-};
-
 /// Flags of every kind, and a parser of them.
-struct Flags {
+struct ServerFlags {
   std::int64_t port = 8000;
   std::string host = "here";
   std::vector<std::string> keys;
@@ -71,7 +60,7 @@ TEST_F(ConfigurationTest, PrefersWhatIsTypedThenTheEnvironmentThenTheFile) {
   const std::string file = file_with(R"({"port": 3, "the-host": "file", "loud": true})");
   const Variable host("FOVEA_THE_HOST", "environment");
   const Variable port("FOVEA_PORT", "2");
-  Flags flags;
+  ServerFlags flags;
   flags.parse({"--config", file, "--port", "1"});
   EXPECT_EQ(flags.port, 1);
   EXPECT_EQ(flags.host, "environment");
@@ -82,7 +71,7 @@ TEST_F(ConfigurationTest, PrefersWhatIsTypedThenTheEnvironmentThenTheFile) {
 }
 
 TEST_F(ConfigurationTest, KeepsDefaultsOfFlagsThatNobodySets) {
-  Flags flags;
+  ServerFlags flags;
   flags.parse({});
   EXPECT_EQ(flags.port, 8000);
   EXPECT_EQ(flags.origin_of("--port"), "default 8000");
@@ -90,24 +79,24 @@ TEST_F(ConfigurationTest, KeepsDefaultsOfFlagsThatNobodySets) {
 
 TEST_F(ConfigurationTest, ReadsSectionsCommentsAndUnderscores) {
   const std::string file = file_with("{// where\n\"server\": {\"the_host\": \"a\"}, \"port\": 5}");
-  Flags flags;
+  ServerFlags flags;
   flags.parse({"--config", file});
   EXPECT_EQ(flags.host, "a");
   EXPECT_EQ(flags.port, 5);
 }
 
 TEST_F(ConfigurationTest, TakesSeveralValues) {
-  Flags flags;
+  ServerFlags flags;
   flags.parse({"--config", file_with(R"({"api-key": ["a", "b,c"]})")});
   EXPECT_THAT(flags.keys, ElementsAre("a", "b,c"));
   const Variable keys("FOVEA_API_KEY", "x,y");
-  Flags others;
+  ServerFlags others;
   others.parse({});
   EXPECT_THAT(others.keys, ElementsAre("x", "y"));
 }
 
 TEST_F(ConfigurationTest, ShowsNoSecrets) {
-  Flags flags;
+  ServerFlags flags;
   flags.parse({"--api-key", "secret"});
   EXPECT_EQ(flags.origin_of("--api-key"), "command line ***");
   EXPECT_THAT(settings_table(flags.configuration.settings), HasSubstr("--port"));
@@ -115,7 +104,7 @@ TEST_F(ConfigurationTest, ShowsNoSecrets) {
 
 TEST_F(ConfigurationTest, SaysWhereAWrongValueStands) {
   const std::string file = file_with(R"({"portt": 3})");
-  Flags flags;
+  ServerFlags flags;
   test::expect_usage_error(file + ": no flag is called portt; did you mean port?", [&] {
     flags.parse({"--config", file});
   });
@@ -125,12 +114,12 @@ TEST_F(ConfigurationTest, SaysWhereAWrongValueStands) {
                                    {R"({"port": {"a": []}, "a": 1})", "a: given twice"},
                                    {R"({"port": null})", "got null"},
                                    {R"({"port": [1, 2]})", "takes one value, got 2"}}) {
-    Flags wrong;
+    ServerFlags wrong;
     const std::string path = file_with(text);
     test::expect_usage_error(part, [&] { wrong.parse({"--config", path}); });
   }
   const Variable port("FOVEA_PORT", "many");
-  Flags wrong;
+  ServerFlags wrong;
   test::expect_usage_error("FOVEA_PORT", [&] { wrong.parse({}); });
 }
 
@@ -148,14 +137,14 @@ TEST_F(ConfigurationTest, BoundsWhatAFileHolds) {
                                    {wide, "more than 100000 values and keys"},
                                    {large, "at most 1048576"},
                                    {R"({"port": [[[[]]]]})", "got an array"}}) {
-    Flags wrong;
+    ServerFlags wrong;
     const std::string path = file_with(text);
     test::expect_usage_error(part, [&] { wrong.parse({"--config", path}); });
   }
 }
 
 TEST_F(ConfigurationTest, NamesAFileThatCannotBeRead) {
-  Flags flags;
+  ServerFlags flags;
   test::expect_usage_error("/none: no such file", [&] {
     flags.parse({"--config", directory_ / "none"});
   });
@@ -166,11 +155,13 @@ TEST_F(ConfigurationTest, ReadsRegularFilesOfBoundedSize) {
   ASSERT_EQ(mkfifo(pipe.c_str(), 0600), 0);
   for (const std::string& path : {pipe, std::string("/dev/zero")}) {
     test::expect_usage_error("--config: " + path + ": not a regular file", [&] {
-      Flags().parse({"--config", path});
+      ServerFlags().parse({"--config", path});
     });
   }
   const std::string large = file_with(std::string((std::size_t{1} << 20) + 1, ' '));
-  test::expect_usage_error("at most 1048576 are read", [&] { Flags().parse({"--config", large}); });
+  test::expect_usage_error("at most 1048576 are read", [&] {
+    ServerFlags().parse({"--config", large});
+  });
 }
 
 }  // namespace

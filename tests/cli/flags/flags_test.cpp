@@ -2,14 +2,17 @@
 
 #include <gtest/gtest.h>
 
-#include <cstdlib>
 #include <optional>
+
+#include "cli/environment.h"
 
 namespace fovea::cli {
 namespace {
 
+using test::Variable;
+
 /// Flags as a command line sets them, its words from the last to the first.
-EngineFlags parsed(std::vector<std::string> words) {
+EngineFlags engine_flags(std::vector<std::string> words) {
   CLI::App verb;
   EngineFlags flags;
   add_engine_flags(verb, flags);
@@ -21,25 +24,6 @@ TEST(EngineFlags, WriteToTheConsole) {
   Console console;
   EXPECT_EQ(engine_options(EngineFlags{}, console).log, &console);
 }
-
-/// An environment variable with another value, or none, for one test.
-class Variable {
- public:
-  explicit Variable(const char* name) : name_(name) {
-    if (const char* const value = std::getenv(name)) before_ = value;
-  }
-  ~Variable() { set(before_); }
-  Variable(const Variable&) = delete;
-  Variable& operator=(const Variable&) = delete;
-
-  void set(const std::optional<std::string>& value) const {
-    value ? ::setenv(name_, value->c_str(), 1) : ::unsetenv(name_);
-  }
-
- private:
-  const char* name_;
-  std::optional<std::string> before_;
-};
 
 TEST(UserCacheDir, FollowsTheXdgSpecification) {
   const Variable caches("XDG_CACHE_HOME");
@@ -67,20 +51,20 @@ TEST(EngineFlags, NoneKeepsNothing) {
 
 TEST(EngineFlags, OfGraphsSetTheirOptions) {
   Console console;
-  const EngineFlags flags = parsed({"--enforce-eager", "4", "--max-frames-per-batch", "0",
-                                    "--max-items-per-batch", "[64,128]", "--token-budgets"});
+  const EngineFlags flags = engine_flags({"--enforce-eager", "4", "--max-frames-per-batch", "0",
+                                          "--max-items-per-batch", "[64,128]", "--token-budgets"});
   const GraphOptions graphs = engine_options(flags, console).graphs;
   EXPECT_FALSE(graphs.cudagraph_mm_encoder);
   EXPECT_EQ(graphs.encoder_cudagraph_token_budgets, (std::vector<std::int64_t>{64, 128}));
   EXPECT_EQ(graphs.encoder_cudagraph_max_vision_items_per_batch, 0);
   EXPECT_EQ(graphs.encoder_cudagraph_max_frames_per_batch, 4);
-  EXPECT_TRUE(parsed({}).options.graphs.cudagraph_mm_encoder);
+  EXPECT_TRUE(engine_flags({}).options.graphs.cudagraph_mm_encoder);
 }
 
 TEST(EngineFlags, OfDevicesAreListsThatAMachineMayHave) {
-  EXPECT_EQ(parsed({"cuda:0, cuda:2", "--device"}).options.device, "cuda:0,cuda:2");
-  EXPECT_THROW((void)parsed({"gpu", "--device"}), CLI::ValidationError);
-  EXPECT_THROW((void)parsed({"cpu,cuda", "--device"}), CLI::ValidationError);
+  EXPECT_EQ(engine_flags({"cuda:0, cuda:2", "--device"}).options.device, "cuda:0,cuda:2");
+  EXPECT_THROW((void)engine_flags({"gpu", "--device"}), CLI::ValidationError);
+  EXPECT_THROW((void)engine_flags({"cpu,cuda", "--device"}), CLI::ValidationError);
 }
 
 }  // namespace
