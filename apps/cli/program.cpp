@@ -2,7 +2,6 @@
 #include "program.h"
 
 #include <algorithm>
-#include <array>
 #include <csignal>
 #include <iostream>
 #include <memory>
@@ -10,6 +9,7 @@
 #include <string_view>
 
 #include "errors.h"
+#include "flags/removed_flags.h"
 #include "fovea/error.h"
 #include "fovea/version.h"
 #include "help.h"
@@ -107,19 +107,11 @@ std::string with_hint(const std::string& complaint, const std::string& typed,
   return nearest ? complaint + "; did you mean " + *nearest + "?" : complaint;
 }
 
-/// A flag of vLLM's whose keys are flags here.
-struct KeyedFlag {
-  std::string_view name;
-  std::string_view instead;
-};
-
-constexpr std::array kKeyedFlags{
-    KeyedFlag{"--mm-processor-kwargs", "; of its keys there are --min-pixels and --max-pixels"}};
-
 std::string unknown_flag(const std::string& typed, const CLI::App* verb) {
   const std::string complaint = "unknown flag " + typed;
-  const auto* const keyed = std::ranges::find(kKeyedFlags, typed, &KeyedFlag::name);
-  if (keyed != kKeyedFlags.end()) return complaint + std::string(keyed->instead);
+  if (const RemovedFlag* const removed = find_removed_flag(typed)) {
+    return complaint + "; " + std::string(removed->instead);
+  }
   return with_hint(complaint, typed, flag_names(verb));
 }
 

@@ -262,8 +262,9 @@ def test_a_key_for_the_server(connect, program):
         assert (caught.value.status, caught.value.reason) == (401, "invalid_api_key")
 
 
-def test_a_body_that_is_refused_before_it_is_read(connect, program):
-    with served(program, MODEL, "--max-body-bytes", "1M") as url:
+def test_a_body_that_is_refused_before_it_is_read(connect, program, monkeypatch):
+    monkeypatch.setenv("FOVEA_MAX_BODY_BYTES", "1M")
+    with served(program, MODEL) as url:
         client = connect(url)
         with pytest.raises(fovea.Error) as caught:
             client.encode(numpy.zeros((2000, 2000, 3), numpy.uint8))

@@ -90,9 +90,10 @@ class Soak:
             environment = {"LD_PRELOAD": OPTIONS.clock_shift, "CLOCK_SHIFT_FILE": self.clock_file}
         self.truth = clients.Truth(folder)
         self.tally, self.weather = clients.Tally(), clients.Weather()
-        self.server = Served(*self.flags(self.published), "--api-key-file", self.key_file,
+        self.server = Served("--ec-dir", self.published, "--api-key-file", self.key_file,
                              "--admin-api-key", "boss", "--encoder-cache-size", "64Ki",
-                             "--decode-processes", "2", environment=environment)
+                             "--decode-processes", "2", environment=environment,
+                             settings=self.SETTINGS)
         self.restarts = 0
 
     def made(self, name):
@@ -100,15 +101,12 @@ class Soak:
         os.mkdir(path)
         return path
 
-    @staticmethod
-    def flags(published):
-        return ("--ec-dir", published, "--header-timeout", "3", "--body-timeout", "3",
-                "--keep-alive-timeout", "5")
+    SETTINGS = {"header-timeout": 3, "body-timeout": 3, "keep-alive-timeout": 5}
 
     def keep_restarting(self, over):
         """A server that is killed while it publishes: its folder never holds a torn file."""
         while not over():
-            with Served(*self.flags(self.other_published)) as server:
+            with Served("--ec-dir", self.other_published, settings=self.SETTINGS) as server:
                 weather = clients.Weather()
                 weather.storm("kill", 1e9)
                 honest = clients.Honest(server, self.truth, self.tally, weather, self.restarts,

@@ -12,6 +12,7 @@
 #include "errors.h"
 #include "flags/json_text.h"
 #include "flags/parse.h"
+#include "flags/removed_flags.h"
 #include "fovea/error.h"
 #include "help.h"
 #include "report/table.h"
@@ -35,6 +36,13 @@ std::string variable_of(const std::string& name) {
     variable += c == '-' ? '_' : static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
   }
   return variable;
+}
+
+bool is_setting(const CLI::Option& option) { return option.get_group() == kSettings; }
+
+/// As the table of settings names it.
+std::string shown_name(const CLI::Option& option) {
+  return (is_setting(option) ? "" : "--") + name_of(option);
 }
 
 bool takes_several(const CLI::Option& option) { return option.get_items_expected_max() > 1; }
@@ -96,7 +104,7 @@ FileValues read_file(const std::string& file) {
 /// Reads values into a flag as if they were typed.
 void set(CLI::Option& option, const std::vector<std::string>& values, const std::string& origin) {
   if (values.size() > 1 && !takes_several(option)) {
-    throw UsageError(origin + ": --" + name_of(option) + " takes one value, got " +
+    throw UsageError(origin + ": " + shown_name(option) + " takes one value, got " +
                      std::to_string(values.size()));
   }
   try {
@@ -120,8 +128,12 @@ std::string fill(CLI::Option& option, const std::string& file, FileValues& value
     of_file = std::move(in_file->second);
     values.erase(in_file);
   }
-  if (option.count() > 0) return "command line";
   std::string variable = variable_of(name);
+  if (option.count() > 0) {
+    if (!is_setting(option)) return "command line";
+    throw UsageError("--" + name + " is no flag; set " + name + " in a file of --config, or " +
+                     variable);
+  }
   if (const char* text = std::getenv(variable.c_str())) {
     set(option, variable_values(option, text), variable);
     return variable;
@@ -131,7 +143,27 @@ std::string fill(CLI::Option& option, const std::string& file, FileValues& value
   return file;
 }
 
+/// @throws UsageError for a variable that would have set a flag once.
+void refuse_removed_variables() {
+  for (const RemovedFlag& flag : kRemovedFlags) {
+    const std::string variable = variable_of(std::string(flag.name.substr(2)));
+    if (std::getenv(variable.c_str()) == nullptr) continue;
+    throw UsageError(variable + ": there is no flag of this name; " + std::string(flag.instead));
+  }
+}
+
+[[noreturn]] void refuse_key(const std::string& file, const std::string& key,
+                             const std::vector<std::string>& names) {
+  const std::string complaint = file + ": no flag is called " + key;
+  if (const RemovedFlag* const removed = find_removed_flag("--" + key)) {
+    throw UsageError(complaint + "; " + std::string(removed->instead));
+  }
+  const std::optional<std::string> nearest = nearest_name(key, names);
+  throw UsageError(complaint + (nearest ? "; did you mean " + *nearest + "?" : ""));
+}
+
 void apply(CLI::App& verb, Configuration& configuration, const std::vector<std::string>& secrets) {
+  refuse_removed_variables();
   FileValues values;
   if (!configuration.file.empty()) values = read_file(configuration.file);
   std::vector<std::string> names;
@@ -144,13 +176,9 @@ void apply(CLI::App& verb, Configuration& configuration, const std::vector<std::
     const std::string value =
         origin == "default" ? option->get_default_str() : join(option->results(), ",");
     configuration.settings.push_back(
-        {"--" + name, is_secret && !value.empty() ? "***" : value, origin});
+        {shown_name(*option), is_secret && !value.empty() ? "***" : value, origin});
   }
-  if (values.empty()) return;
-  const std::string& unknown = values.begin()->first;
-  const std::optional<std::string> nearest = nearest_name(unknown, names);
-  throw UsageError(configuration.file + ": no flag is called " + unknown +
-                   (nearest ? "; did you mean " + *nearest + "?" : ""));
+  if (!values.empty()) refuse_key(configuration.file, values.begin()->first, names);
 }
 
 }  // namespace

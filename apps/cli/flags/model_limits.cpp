@@ -30,7 +30,7 @@ struct ModelSetting {
   void (*leave_out)(EngineOptions& options);
 };
 
-constexpr std::array kSettings{
+constexpr std::array kModelSettings{
     ModelSetting{"--data-parallel-size", "", [](EngineOptions& o) { o.data_parallel_size = 0; }},
     ModelSetting{"--min-pixels", "", [](EngineOptions& o) { o.media.min_pixels.reset(); }},
     ModelSetting{"--max-pixels", "", [](EngineOptions& o) { o.media.max_pixels.reset(); }},
@@ -59,14 +59,14 @@ const ModelSetting* setting_to_blame(const std::string& model, const EngineOptio
     setting.leave_out(without);
     return !complaint_about(model, without);
   };
-  auto found = std::ranges::find_if(kSettings, is_named);
-  if (found == kSettings.end()) found = std::ranges::find_if(kSettings, is_cause);
-  return found == kSettings.end() ? nullptr : &*found;
+  auto found = std::ranges::find_if(kModelSettings, is_named);
+  if (found == kModelSettings.end()) found = std::ranges::find_if(kModelSettings, is_cause);
+  return found == kModelSettings.end() ? nullptr : &*found;
 }
 
 /// The complaint with flags in place of the options that they set.
 std::string with_flags_named(std::string complaint) {
-  for (const ModelSetting& setting : kSettings) {
+  for (const ModelSetting& setting : kModelSettings) {
     if (setting.option.empty()) continue;
     for (std::size_t at = complaint.find(setting.option); at != std::string::npos;
          at = complaint.find(setting.option, at + setting.flag.size())) {

@@ -1,4 +1,4 @@
-// The flags of `fovea serve`, group by group.
+// The flags and settings of `fovea serve`, group by group.
 #include "flags/serve_flags.h"
 
 #include <chrono>
@@ -19,7 +19,6 @@ using std::chrono::milliseconds;
 constexpr const char* kAddressGroup = "Address";
 constexpr const char* kAccessGroup = "Access";
 constexpr const char* kLimitGroup = "Limits";
-constexpr const char* kTimeGroup = "Times";
 constexpr const char* kSourceGroup = "Where media come from";
 constexpr const char* kPublishGroup = "Where rows are found";
 constexpr const char* kMessageGroup = "Messages";
@@ -53,8 +52,9 @@ CLI::Option* add_bytes(CLI::App& verb, const std::string& name, Number& value,
       ->default_str(bytes_text(static_cast<std::size_t>(value)));
 }
 
-CLI::Option* add_seconds(CLI::App& verb, const std::string& name, milliseconds& value,
-                         const std::string& description) {
+/// A setting in seconds.
+void add_seconds(CLI::App& verb, const std::string& name, milliseconds& value,
+                 const std::string& description) {
   constexpr double kMsPerSecond = 1000;
   constexpr double kMostSeconds = 86'400;
   const auto read = [&value, name](const std::string& text) {
@@ -66,10 +66,10 @@ CLI::Option* add_seconds(CLI::App& verb, const std::string& name, milliseconds& 
   };
   const double seconds = static_cast<double>(value.count()) / kMsPerSecond;
   const bool is_whole = value.count() % static_cast<std::int64_t>(kMsPerSecond) == 0;
-  return verb.add_option_function<std::string>(name, read, description)
+  verb.add_option_function<std::string>(name, read, description)
       ->type_name("SECONDS")
       ->default_str(fixed(seconds, is_whole ? 0 : 3))
-      ->group(kTimeGroup);
+      ->group(kSettings);
 }
 
 void add_address_flags(CLI::App& verb, ServeFlags& flags) {
@@ -126,16 +126,13 @@ void add_access_flags(CLI::App& verb, ServeFlags& flags) {
 
 void add_limit_flags(CLI::App& verb, ServeFlags& flags) {
   serve::ServeOptions& options = flags.options;
-  BatcherOptions& batcher = options.service.batcher;
-  const auto number = [&verb](const char* name, auto& value, const char* text, std::int64_t min) {
-    add_number(verb, name, value, min, text)->group(kLimitGroup);
-  };
-  number("--max-concurrent-requests", options.admission.max_concurrent_requests,
-         "Requests at a time whose body is there; more are answered 429", 1);
-  number("--max-connections", options.http.max_connections,
-         "Connections at a time; beyond them the longest idle one goes for each that comes", 1);
-  number("--max-items-per-request", options.limits.max_items, "Items of one request", 1);
   serve::PromptLimits& prompt = options.limits.media;
+  add_number(verb, "--max-concurrent-requests", options.admission.max_concurrent_requests, 1,
+             "Requests at a time whose body is there; more are answered 429")
+      ->group(kLimitGroup);
+  add_number(verb, "--max-queue-delay-us", flags.delay_us, 0,
+             "How long a request waits for others to be encoded with, microseconds")
+      ->group(kLimitGroup);
   add_number(verb, "--max-images-per-prompt", prompt.images, 0,
              "Images of one conversation, or of one request of other routes")
       ->default_str("any number")
@@ -143,6 +140,17 @@ void add_limit_flags(CLI::App& verb, ServeFlags& flags) {
   add_number(verb, "--max-videos-per-prompt", prompt.videos, 0, "Videos likewise")
       ->default_str("any number")
       ->group(kLimitGroup);
+}
+
+void add_limit_settings(CLI::App& verb, ServeFlags& flags) {
+  serve::ServeOptions& options = flags.options;
+  BatcherOptions& batcher = options.service.batcher;
+  const auto number = [&verb](const char* name, auto& value, const char* text, std::int64_t min) {
+    add_number(verb, name, value, min, text)->group(kSettings);
+  };
+  number("--max-connections", options.http.max_connections,
+         "Connections at a time; beyond them the longest idle one goes for each that comes", 1);
+  number("--max-items-per-request", options.limits.max_items, "Items of one request", 1);
   number("--max-queue-items", batcher.max_items, "Items of all requests together", 1);
   number("--max-batch-rows", batcher.max_batch_rows,
          "Rows that are encoded together; 0: what one graph holds", 0);
@@ -150,9 +158,9 @@ void add_limit_flags(CLI::App& verb, ServeFlags& flags) {
   number("--max-json-values", options.limits.max_json_values, "Numbers of a reply in JSON", 1);
   add_bytes(verb, "--max-inflight-bytes", options.service.max_inflight_bytes,
             "Memory for bodies and replies; a client's bodies leave as much to others")
-      ->group(kLimitGroup);
+      ->group(kSettings);
   add_bytes(verb, "--max-body-bytes", options.http.max_body_bytes, "Body of one request")
-      ->group(kLimitGroup);
+      ->group(kSettings);
   number("--min-body-rate", options.http.min_body_rate,
          "Bytes per second that a body must arrive with", 0);
   number("--min-reply-rate", options.http.min_reply_rate,
@@ -160,11 +168,8 @@ void add_limit_flags(CLI::App& verb, ServeFlags& flags) {
   number("--io-threads", options.http.io_threads, "Threads that move bytes", 1);
 }
 
-void add_time_flags(CLI::App& verb, ServeFlags& flags) {
+void add_time_settings(CLI::App& verb, ServeFlags& flags) {
   serve::HttpOptions& http = flags.options.http;
-  add_number(verb, "--max-queue-delay-us", flags.delay_us, 0,
-             "How long a request waits for others to be encoded with, microseconds")
-      ->group(kTimeGroup);
   add_seconds(verb, "--request-timeout", http.request_timeout, "For a reply, from the first byte");
   add_seconds(verb, "--header-timeout", http.header_timeout, "For a first byte, and for a head");
   add_seconds(verb, "--body-timeout", http.body_idle_timeout, "Between two pieces of a body");
@@ -203,44 +208,47 @@ void add_source_flags(CLI::App& verb, ServeFlags& flags) {
                   "Folder that file: URLs may name files of (default: none)")
       ->type_name("DIR")
       ->group(kSourceGroup);
-  add_number(verb, "--media-max-redirects", media.max_redirects, 0, "Redirects that are followed")
-      ->group(kSourceGroup);
-  add_number(verb, "--max-media-fetches", media.max_fetches, 1,
-             "Fetches at a time, of one client half of them; others wait")
-      ->group(kSourceGroup);
   add_bytes(verb, "--max-image-bytes", media.max_image_bytes, "An encoded image")
       ->group(kSourceGroup);
   add_bytes(verb, "--max-video-bytes", media.max_video_bytes, "An encoded video")
       ->group(kSourceGroup);
-  add_seconds(verb, "--image-fetch-timeout", media.image_timeout, "To fetch an image")
-      ->group(kSourceGroup);
-  add_seconds(verb, "--video-fetch-timeout", media.video_timeout, "To fetch a video")
-      ->group(kSourceGroup);
+}
+
+void add_fetch_settings(CLI::App& verb, serve::MediaSourceOptions& media) {
+  add_number(verb, "--media-max-redirects", media.max_redirects, 0, "Redirects that are followed")
+      ->group(kSettings);
+  add_number(verb, "--max-media-fetches", media.max_fetches, 1,
+             "Fetches at a time, of one client half of them; others wait")
+      ->group(kSettings);
+  add_seconds(verb, "--image-fetch-timeout", media.image_timeout, "To fetch an image");
+  add_seconds(verb, "--video-fetch-timeout", media.video_timeout, "To fetch a video");
 }
 
 /// For language models that look for rows elsewhere than in a reply.
 void add_publishing_flags(CLI::App& verb, ServeFlags& flags) {
-  PublishFlags& publish = flags.publish;
-  add_bytes(verb, "--row-store-bytes", flags.options.row_store_bytes,
-            "Rows that /v1/cache keeps, by what clients called them")
-      ->group(kPublishGroup);
-  verb.add_option("--ec-dir", publish.options.directory,
+  verb.add_option("--ec-dir", flags.publish.options.directory,
                   "Folder where vLLM's ECExampleConnector looks for rows (default: none)")
       ->type_name("DIR")
-      ->group(kPublishGroup);
-  add_bytes(verb, "--ec-max-bytes", publish.options.max_bytes, "Files in that folder together")
-      ->group(kPublishGroup);
-  add_seconds(verb, "--ec-min-age", publish.options.min_age,
-              "Age that a file must have before it may go")
       ->group(kPublishGroup);
   verb.add_option(
           "--ec-model-id", flags.options.chat.ec_model_id,
           "vLLM's --model: publish requests with processor options under vLLM's digest, too")
       ->type_name("NAME")
       ->group(kPublishGroup);
+}
+
+void add_publishing_settings(CLI::App& verb, ServeFlags& flags) {
+  PublishFlags& publish = flags.publish;
+  add_bytes(verb, "--row-store-bytes", flags.options.row_store_bytes,
+            "Rows that /v1/cache keeps, by what clients called them")
+      ->group(kSettings);
+  add_bytes(verb, "--ec-max-bytes", publish.options.max_bytes, "Files in that folder together")
+      ->group(kSettings);
+  add_seconds(verb, "--ec-min-age", publish.options.min_age,
+              "Age that a file must have before it may go");
   add_choice(verb, "--ec-hash", publish.hash, {"sha256", "sha512"},
              "vLLM's --mm-hasher-algorithm, for that digest")
-      ->group(kPublishGroup);
+      ->group(kSettings);
 }
 
 void add_message_flags(CLI::App& verb, ServeFlags& flags) {
@@ -256,7 +264,7 @@ void add_message_flags(CLI::App& verb, ServeFlags& flags) {
   verb.add_option("--build-id", flags.options.build_id,
                   "What /version and fovea_build_info show as git, for example a commit")
       ->type_name("TEXT")
-      ->group(kMessageGroup);
+      ->group(kSettings);
 }
 
 }  // namespace
@@ -267,10 +275,13 @@ void add_serve_flags(CLI::App& verb, ServeFlags& flags) {
   add_address_flags(verb, flags);
   add_access_flags(verb, flags);
   add_limit_flags(verb, flags);
-  add_time_flags(verb, flags);
   add_source_flags(verb, flags);
   add_publishing_flags(verb, flags);
   add_message_flags(verb, flags);
+  add_limit_settings(verb, flags);
+  add_time_settings(verb, flags);
+  add_fetch_settings(verb, flags.options.media);
+  add_publishing_settings(verb, flags);
   add_threads(verb, flags.engine);
   add_decode_processes(verb, flags.engine);
   EngineOptions& engine = flags.engine.options;

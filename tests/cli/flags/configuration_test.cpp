@@ -23,6 +23,7 @@ struct ServerFlags {
   std::string host = "here";
   std::vector<std::string> keys;
   bool loud = false;
+  std::int64_t threads = 2;
   Configuration configuration;
 
   void parse(std::vector<std::string> arguments) {
@@ -32,6 +33,7 @@ struct ServerFlags {
     verb->add_option("-H,--the-host", host)->capture_default_str();
     verb->add_option("--api-key", keys);
     verb->add_flag("--loud,!--quiet", loud);
+    verb->add_option("--io-threads", threads)->capture_default_str()->group(kSettings);
     add_configuration(*verb, configuration, {"api-key"});
     std::ranges::reverse(arguments);
     arguments.emplace_back("verb");
@@ -68,6 +70,34 @@ TEST_F(ConfigurationTest, PrefersWhatIsTypedThenTheEnvironmentThenTheFile) {
   EXPECT_EQ(flags.origin_of("--port"), "command line 1");
   EXPECT_EQ(flags.origin_of("--the-host"), "FOVEA_THE_HOST environment");
   EXPECT_EQ(flags.origin_of("--loud"), file + " true");
+}
+
+TEST_F(ConfigurationTest, SettingsAreOfTheEnvironmentAndTheFileAlone) {
+  ServerFlags flags;
+  flags.parse({"--config", file_with(R"({"io-threads": 3})")});
+  EXPECT_EQ(flags.threads, 3);
+  EXPECT_THAT(flags.origin_of("io-threads"), HasSubstr("fovea.json 3"));
+  const Variable threads("FOVEA_IO_THREADS", "4");
+  ServerFlags others;
+  others.parse({"--config", file_with(R"({"io-threads": 3})")});
+  EXPECT_EQ(others.origin_of("io-threads"), "FOVEA_IO_THREADS 4");
+  test::expect_usage_error(
+      "--io-threads is no flag; set io-threads in a file of --config, or FOVEA_IO_THREADS", [] {
+        ServerFlags().parse({"--io-threads", "5"});
+      });
+}
+
+TEST_F(ConfigurationTest, SaysWhatThereIsInPlaceOfAFlagThatIsNoMore) {
+  const std::string file = file_with(R"({"limit-mm-per-prompt": "{}"})");
+  test::expect_usage_error(
+      "no flag is called limit-mm-per-prompt; its keys are --max-images-per-prompt", [&] {
+        ServerFlags().parse({"--config", file});
+      });
+  const Variable length("FOVEA_MAX_MODEL_LEN", "3");
+  test::expect_usage_error(
+      "FOVEA_MAX_MODEL_LEN: there is no flag of this name; budgets are bounded by "
+      "--max-num-batched-tokens",
+      [] { ServerFlags().parse({}); });
 }
 
 TEST_F(ConfigurationTest, KeepsDefaultsOfFlagsThatNobodySets) {

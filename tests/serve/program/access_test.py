@@ -10,7 +10,8 @@ import tempfile
 import time
 import unittest
 
-from served import (MODEL, PATIENCE, PHOTO, PROGRAM, Served, image, main, read, wait_until)
+from served import (MODEL, PATIENCE, PHOTO, PROGRAM, Served, image, main, read, variables,
+                    wait_until)
 
 RAW = "output.format=raw"
 
@@ -298,7 +299,7 @@ class Settings(unittest.TestCase):
         settings = {}
         for line in done.stdout.splitlines():
             words = re.split(r"  +", line.strip())
-            if words[0].startswith("--"):
+            if re.fullmatch(r"(--)?[a-z-]+", words[0]) and words[0] != "flag":
                 settings[words[0]] = (words[1] if len(words) == 3 else "", words[-1])
         return settings
 
@@ -310,11 +311,11 @@ class Settings(unittest.TestCase):
         return file.name
 
     def test_command_line_wins_over_environment_over_file_over_default(self):
-        file = self.in_file({"max-connections": 3, "server": {"io_threads": 3, "port": 3}})
-        environment = {"FOVEA_MAX_CONNECTIONS": "2", "FOVEA_IO_THREADS": "2"}
-        got = self.printed("--max-connections", "1", "--config", file, environment=environment)
-        self.assertEqual(got["--max-connections"], ("1", "command line"))
-        self.assertEqual(got["--io-threads"], ("2", "FOVEA_IO_THREADS"))
+        file = self.in_file({"threads": 3, "server": {"io_threads": 3, "port": 3}})
+        environment = {"FOVEA_THREADS": "2", "FOVEA_IO_THREADS": "2"}
+        got = self.printed("--threads", "1", "--config", file, environment=environment)
+        self.assertEqual(got["--threads"], ("1", "command line"))
+        self.assertEqual(got["io-threads"], ("2", "FOVEA_IO_THREADS"))
         self.assertEqual(got["--port"], ("3", file))
         self.assertEqual(got["--max-concurrent-requests"], ("512", "default"))
 
@@ -323,14 +324,15 @@ class Settings(unittest.TestCase):
         numbers = {flag: value for flag, (value, origin) in self.printed().items()
                    if origin == "default" and value.isdigit()}
         self.assertGreater(len(numbers), 20)
-        of_file = self.printed("--config", self.in_file({f[2:]: v for f, v in numbers.items()}))
-        typed = self.printed(*(word for pair in numbers.items() for word in pair))
-        environment = {"FOVEA_" + flag[2:].upper().replace("-", "_"): value
-                       for flag, value in numbers.items()}
-        of_environment = self.printed(environment=environment)
+        names = {flag.removeprefix("--"): value for flag, value in numbers.items()}
+        of_file = self.printed("--config", self.in_file(names))
+        flags = {flag: value for flag, value in numbers.items() if flag.startswith("--")}
+        typed = self.printed(*(word for pair in flags.items() for word in pair))
+        of_environment = self.printed(environment=variables(names))
         for flag, value in numbers.items():
             with self.subTest(flag=flag):
-                self.assertEqual(typed[flag], (value, "command line"))
+                if flag in flags:
+                    self.assertEqual(typed[flag], (value, "command line"))
                 self.assertEqual(of_file[flag][0], value)
                 self.assertTrue(of_environment[flag][1].startswith("FOVEA_"))
 
@@ -354,6 +356,7 @@ class Settings(unittest.TestCase):
                 (("--ssl-certfile", "x"), "--ssl-keyfile"),
                 (("--media-url-policy", "allowlist"), "--allowed-media-domains"),
                 (("--log-format", "xml"), "--log-format"),
+                (("--io-threads", "2"), "--io-threads is no flag; set io-threads in a file"),
                 (("--ec-transfer-config", "[]"), "--ec-transfer-config")):
             with self.subTest(flags=flags):
                 done = run_serve(*flags)
@@ -410,7 +413,7 @@ class States(unittest.TestCase):
             self.assertIn("config.json", server.text_of_log())
 
     def test_readiness_falls_before_the_end(self):
-        with Served("--drain-delay", "1") as server:
+        with Served(settings={"drain-delay": 1}) as server:
             server.process.send_signal(signal.SIGTERM)
             wait_until(lambda: server.get("/readyz").status == 503)
             self.assertEqual(server.get("/health").json(), {"status": "draining"})
@@ -420,7 +423,7 @@ class States(unittest.TestCase):
 
     def test_a_hang_up_meanwhile_changes_nothing(self):
         """Neither the time that is left for the drain nor the exit code."""
-        with Served("--drain-delay", "1") as server:
+        with Served(settings={"drain-delay": 1}) as server:
             begin = time.monotonic()
             server.process.send_signal(signal.SIGTERM)
             while server.process.poll() is None:
@@ -430,7 +433,7 @@ class States(unittest.TestCase):
 
     def test_a_second_signal_ends_at_once(self):
         for number in (signal.SIGTERM, signal.SIGINT):
-            with Served("--drain-delay", "600") as server:
+            with Served(settings={"drain-delay": 600}) as server:
                 server.process.send_signal(number)
                 wait_until(lambda: server.get("/readyz").status == 503)
                 begin = time.monotonic()

@@ -108,7 +108,7 @@ class Company(unittest.TestCase):
         body = filled(b'{"items":[', b"{},", b"{}]}")
         head = (f"POST {ENCODE} HTTP/1.1\r\nHost: x\r\nContent-Type: {JSON}\r\n"
                 f"Content-Length: {len(body)}\r\n\r\n").encode()
-        with Served("--shutdown-timeout", "10") as server:
+        with Served(settings={"shutdown-timeout": 10}) as server:
             for _ in range(2 * max(8, os.cpu_count())):
                 with socket.create_connection(("127.0.0.1", server.port)) as client:
                     client.sendall(head + body)

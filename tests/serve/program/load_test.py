@@ -163,7 +163,7 @@ class Ends(unittest.TestCase):
         self.assertNotIn("status=499", log)
 
     def test_whoever_waits_longer_than_the_server_gets_503(self):
-        with Served("--shutdown-timeout", "0.2") as server:
+        with Served(settings={"shutdown-timeout": 0.2}) as server:
             def client(_):
                 return server.encode(ENDLESS, RAW)
 
@@ -189,8 +189,8 @@ class Ends(unittest.TestCase):
 
 class SlowClients(unittest.TestCase):
     def test_slow_clients_are_cut_and_the_others_are_served(self):
-        with Served("--header-timeout", "0.5", "--body-timeout", "0.5",
-                    "--keep-alive-timeout", "60") as server:
+        with Served(settings={"header-timeout": 0.5, "body-timeout": 0.5,
+                              "keep-alive-timeout": 60}) as server:
             address = ("127.0.0.1", server.port)
             idle = [socket.create_connection(address) for _ in range(200)]
             for client in idle:
@@ -220,7 +220,7 @@ class SlowClients(unittest.TestCase):
             wait_until(lambda: server.metric("fovea_connections") == 1)  # that of the question
 
     def test_idle_connections_are_closed_in_time(self):
-        with Served("--keep-alive-timeout", "0.2") as server:
+        with Served(settings={"keep-alive-timeout": 0.2}) as server:
             with socket.create_connection(("127.0.0.1", server.port), PATIENCE) as client:
                 client.sendall(b"GET /livez HTTP/1.1\r\nHost: x\r\n\r\n")
                 self.assertTrue(client.recv(4096).startswith(b"HTTP/1.1 200 "))

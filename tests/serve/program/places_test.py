@@ -64,7 +64,7 @@ class Bodies(unittest.TestCase):
 
     def test_a_client_leaves_room_for_the_bodies_of_others(self):
         most = 8 << 20
-        with Served("--max-inflight-bytes", "8Mi") as server:
+        with Served(settings={"max-inflight-bytes": "8Mi"}) as server:
             with sockets(server, 12, head_of(1 << 20) + b"x" * ((1 << 20) - 1)):
                 wait_until(lambda: server.metric("fovea_rejected_total", reason="memory") > 0)
                 reply = ask_from(server, "127.0.0.2", "POST", "/v1/encode?" + RAW, image(PHOTO),
@@ -88,13 +88,13 @@ class Bodies(unittest.TestCase):
 
 class Connections(unittest.TestCase):
     def test_silent_connections_give_way_to_new_ones(self):
-        with Served("--max-connections", "20") as server:
+        with Served(settings={"max-connections": "20"}) as server:
             with sockets(server, 60):
                 for _ in range(5):
                     self.assertEqual(server.get("/livez").status, 200)
 
     def test_slow_bodies_of_one_client_give_way_to_another(self):
-        with Served("--max-connections", "20") as server:
+        with Served(settings={"max-connections": "20"}) as server:
             with sockets(server, 20, head_of(100) + b"begun"):
                 for _ in range(5):
                     reply = ask_from(server, "127.0.0.2", "GET", "/livez")
@@ -104,7 +104,7 @@ class Connections(unittest.TestCase):
 class Life(unittest.TestCase):
     def test_a_server_at_work_on_one_large_item_lives_and_says_that_it_is_busy(self):
         large = png(3000, 3000)
-        with Served("--stall-timeout", "1") as server:
+        with Served(settings={"stall-timeout": 1}) as server:
             with sockets(server, 1, head_of(len(large)) + large):
                 wait_until(lambda: server.metric("fovea_running_batches") == 1)
 
@@ -119,7 +119,7 @@ class Life(unittest.TestCase):
 
     def test_a_server_whose_work_does_not_move_does_not_live(self):
         large = png(10000, 10000)
-        with Served("--stall-timeout", "1", "--decode-processes", "1") as server:
+        with Served("--decode-processes", "1", settings={"stall-timeout": 1}) as server:
             server.encode(image(PHOTO), RAW)  # starts the process that decodes
             children = subprocess.run(["pgrep", "-P", str(server.process.pid)], text=True,
                                       capture_output=True).stdout.split()
@@ -136,7 +136,7 @@ class Life(unittest.TestCase):
 
     def test_health_is_tried_whatever_the_queue_holds(self):
         large = png(3000, 3000)
-        with Served("--max-queue-items", "1") as server:
+        with Served(settings={"max-queue-items": "1"}) as server:
             with sockets(server, 1, head_of(len(large)) + large):
                 wait_until(lambda: server.metric("fovea_running_batches") == 1)
                 self.assertEqual(server.encode(image(PHOTO), RAW).status, 429)
@@ -175,8 +175,8 @@ class Fetches(unittest.TestCase):
             kind = {"Content-Type": "application/json"}
             server = stack.enter_context(Served(
                 "--media-url-policy", "any", "--allowed-media-ports", url.rsplit(":", 1)[1],
-                "--max-media-fetches", "4", "--image-fetch-timeout", "600",
-                "--request-timeout", "600"))
+                settings={"max-media-fetches": 4, "image-fetch-timeout": 600,
+                          "request-timeout": 600}))
             text = body("/hang")
             stack.enter_context(sockets(
                 server, 8, (f"POST /v1/encode HTTP/1.1\r\nHost: x\r\nContent-Type: application/json"

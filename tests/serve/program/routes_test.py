@@ -78,9 +78,9 @@ BROKEN = (
 class Routes(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.server = Served("--max-items-per-request", "2", "--max-body-bytes", "1Mi",
-                            "--max-json-values", "1000", "--media-url-policy", "none",
-                            "--body-timeout", "0.3", "--header-timeout", "0.3")
+        cls.server = Served("--media-url-policy", "none", settings={
+            "max-items-per-request": 2, "max-body-bytes": "1Mi", "max-json-values": 1000,
+            "body-timeout": 0.3, "header-timeout": 0.3})
 
     @classmethod
     def tearDownClass(cls):
@@ -143,7 +143,7 @@ class Routes(unittest.TestCase):
         self.assertEqual(reply.status, 413)
         message = json.loads(reply.read())["error"]
         self.assertEqual(message["code"], "body_too_large")
-        self.assertIn("--max-body-bytes", message["message"])
+        self.assertIn("max-body-bytes", message["message"])
         connection.close()
 
     def test_a_chunked_body_over_the_limit_is_refused(self):

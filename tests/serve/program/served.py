@@ -48,18 +48,25 @@ class Reply:
         return self.json()["error"]["code"]
 
 
+def variables(settings):
+    """The environment in which a server has these settings."""
+    return {"FOVEA_" + name.upper().replace("-", "_"): str(value)
+            for name, value in settings.items()}
+
+
 class Served:
     """A server on a port of its own; gone, with all that it started, when the block ends."""
 
-    def __init__(self, *flags, wait=True, environment=None, model=MODEL):
-        """Without `wait` it may not even listen yet."""
+    def __init__(self, *flags, wait=True, environment=None, settings=None, model=MODEL):
+        """`settings` are what has no flag, by name. Without `wait` it may not even listen yet."""
         self.folder = tempfile.TemporaryDirectory()
         self.address_file = os.path.join(self.folder.name, "address")
         self.log = open(os.path.join(self.folder.name, "log"), "w+")
         command = [PROGRAM, "serve", model, "--device", "cpu", "--threads", "2", "--port", "0",
                    "--address-file", self.address_file, "--served-model-name", "m", *flags]
         self.process = subprocess.Popen(command, stderr=self.log, stdout=self.log,
-                                        env={**os.environ, **(environment or {})})
+                                        env={**os.environ, **(environment or {}),
+                                             **variables(settings or {})})
         self.port = None
         if wait:
             try:

@@ -123,7 +123,7 @@ TEST(Service, RefusesWhatNeverHasRoomOtherwiseThanWhatHasNoneNow) {
   tiny.wait_loaded();
   const ApiError error = refusal([&] { (void)encode(tiny, one_photo(tiny)); });
   EXPECT_EQ(error.code(), "response_too_large");
-  EXPECT_THAT(error.what(), HasSubstr("--max-inflight-bytes"));
+  EXPECT_THAT(error.what(), HasSubstr("max-inflight-bytes"));
 
   Service service(small());
   service.wait_loaded();
