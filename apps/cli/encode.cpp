@@ -19,8 +19,6 @@
 #include "progress.h"
 #include "report/encode_report.h"
 #include "report/report_json.h"
-#include "report/stages.h"
-#include "report/svg_chart.h"
 #include "report/text.h"
 #include "shards/encode_shard.h"
 #include "verb.h"
@@ -36,7 +34,6 @@ struct EncodeFlags {
   std::string dtype = "float32";
   std::string on_error = "fail";
   std::string stats;
-  std::string plot;
   std::string golden;
   std::optional<double> deadline;
   bool table = true;
@@ -132,6 +129,7 @@ std::string stats_text(const EncodeFlags& flags, const EncodeRun& run) {
   json.set("rows", rows);
   json.set("load_ms", run.load_ms);
   json.set("encode_ms", run.encode_ms);
+  json.set("slowest_items", slowest_items(run.items));
   return json_text(json);
 }
 
@@ -139,9 +137,6 @@ void write_outputs(const EncodeFlags& flags, const EncodeRun& run) {
   std::vector<AtomicFile> pending;
   if (!flags.stats.empty()) {
     pending.push_back(prepare_text_file(flags.stats, stats_text(flags, run)));
-  }
-  if (!flags.plot.empty()) {
-    pending.push_back(prepare_text_file(flags.plot, to_svg(stage_chart(run.items))));
   }
   save_safetensors(flags.output, run.items, {{"fovea.model", model_name(flags.engine.model)}});
   for (AtomicFile& file : pending) file.commit();
@@ -186,7 +181,7 @@ int run_encode(const EncodeFlags& flags, Console& console) {
   const std::vector<Input> inputs = expand_inputs(flags.inputs.in_order, flags.inputs.fps, bounds);
   std::vector<std::string> files = files_read(flags.engine.model, flags.inputs.in_order, inputs);
   if (!flags.golden.empty()) files.push_back(golden_file(flags.golden));
-  check_output_paths({flags.output, flags.stats, flags.plot}, files);
+  check_output_paths({flags.output, flags.stats}, files);
   EncodeRun run = encode_all(flags, inputs, bounds, console);
   report_skipped(run.items, console);
   warn_of_rows_not_finite(run.items, console);
@@ -208,8 +203,8 @@ void add_output_flags(CLI::App& verb, EncodeFlags& flags) {
   add_choice(verb, "--on-error", flags.on_error, {"fail", "skip"},
              "Whether an unreadable item ends the run or is skipped with a warning")
       ->group(kOutputGroup);
-  add_output_file(verb, "--stats", flags.stats, "Write counters of graphs and padding as JSON");
-  add_output_file(verb, "--plot", flags.plot, "Write the time of each stage per item as SVG");
+  add_output_file(verb, "--stats", flags.stats,
+                  "Write counters of graphs and padding, and times of stages, as JSON");
   verb.add_option("--golden", flags.golden,
                   "Compare with the reference rows in DIR/golden.safetensors (relative L2)")
       ->type_name("DIR")
@@ -222,7 +217,7 @@ void add_flags(CLI::App& verb, EncodeFlags& flags) {
   add_model(verb, flags.engine);
   add_input_flags(verb, flags.inputs);
   add_output_flags(verb, flags);
-  static constexpr std::array kOfOneFile{"--on-error", "--stats", "--plot", "--golden"};
+  static constexpr std::array kOfOneFile{"--on-error", "--stats", "--golden"};
   add_shard_flags(verb, flags.shard, kOfOneFile);
   add_deadline(verb, flags.deadline);
   add_threads(verb, flags.engine);

@@ -85,7 +85,7 @@ TEST_F(EncodeProgram, AnOutputThatIsAnInputIsRefusedBeforeTheWork) {
   for (const auto& [arguments, input] : std::vector<std::pair<Arguments, std::string>>{
            {{mine, "-o", mine}, mine},
            {{folder_.path(), "-o", output(), "--stats", mine}, mine},
-           {{"@" + list, "-o", output(), "--plot", list}, list},
+           {{"@" + list, "-o", output(), "--stats", list}, list},
            {{"@" + list, "-o", mine}, mine},
            {{"--pixel-values", mine, "-o", mine}, mine},
            {{"--video", frames, "-o", frames + "/0.png"}, frames + "/0.png"},

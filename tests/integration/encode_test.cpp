@@ -280,9 +280,17 @@ TEST_F(EncodeProgram, InputsNamedLikeVerbsAreFiles) {
   EXPECT_EQ(shape_of(0).front(), 6);
 }
 
-TEST_F(EncodeProgram, PlotIsAChartOfTheStages) {
-  expect_success(encode({photo_, "--plot", folder_ / "time.svg"}));
-  EXPECT_THAT(read_text(folder_ / "time.svg"), HasSubstr("photo_180x180.jpg"));
+TEST_F(EncodeProgram, StatsHaveTheStagesOfItems) {
+  expect_success(encode({photo_, "--stats", folder_ / "stats.json"}));
+  const json items = json::parse(read_text(folder_ / "stats.json"))["slowest_items"];
+  ASSERT_EQ(items.size(), 1U);
+  EXPECT_THAT(items[0]["name"].get<std::string>(), HasSubstr("photo_180x180.jpg"));
+  EXPECT_GT(items[0]["encode_ms"].get<double>(), 0);
+}
+
+TEST_F(EncodeProgram, SaysWhatDrawsChartsNow) {
+  expect_failure(encode({photo_, "--plot", folder_ / "time.svg"}), 2,
+                 "unknown flag --plot; tools/chart.py draws what --output-json writes");
 }
 
 TEST_F(EncodeProgram, TableShowsEveryStage) {

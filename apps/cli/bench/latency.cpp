@@ -18,7 +18,6 @@
 #include "output_file.h"
 #include "progress.h"
 #include "report/report_json.h"
-#include "report/svg_chart.h"
 #include "report/text.h"
 #include "verb.h"
 
@@ -39,7 +38,6 @@ struct LatencyFlags {
   std::int64_t repetitions = 10;
   std::int64_t host_load = 0;  ///< busy threads beside the run
   std::string output_json;
-  std::string plot;
 };
 
 struct LatencyRun {
@@ -142,14 +140,13 @@ void print_report(const LatencyFlags& flags, const std::vector<std::int64_t>& th
 }
 
 int run_latency(const LatencyFlags& flags, Console& console) {
-  check_output_paths({flags.output_json, flags.plot}, files_read(flags.engine.model));
+  check_output_paths({flags.output_json}, files_read(flags.engine.model));
   const std::vector<std::int64_t> threads =
       flags.threads.empty() ? std::vector<std::int64_t>{0} : flags.threads;
   const LatencyRun run = measure(flags, threads, console);
   if (!flags.output_json.empty()) {
     write_text_file(flags.output_json, json_text(json_of(flags, run)));
   }
-  if (!flags.plot.empty()) write_text_file(flags.plot, to_svg(latency_chart(run.measurements)));
   print_report(flags, threads, run);
   return kExitOk;
 }
@@ -179,7 +176,6 @@ void add_flags(CLI::App& verb, LatencyFlags& flags) {
       ->group(kBenchmarkGroup);
   add_host_load(verb, flags.host_load);
   add_output_file(verb, "--output-json", flags.output_json, "Write all figures as JSON");
-  add_output_file(verb, "--plot", flags.plot, "Write a chart as SVG");
   add_engine_flags(verb, flags.engine);
 }
 

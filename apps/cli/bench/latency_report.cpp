@@ -1,4 +1,4 @@
-// Tables, chart and JSON of `fovea bench latency`.
+// Tables and JSON of `fovea bench latency`.
 #include "bench/latency_report.h"
 
 #include <algorithm>
@@ -24,9 +24,6 @@ JsonObject energy_json(const Measurement& m) {
           {"joules_per_row", m.joules_per_row()},
           {"uncertainty", m.energy->uncertainty}};
 }
-
-bool same_count(const Measurement& a, const Measurement& b) { return a.what.count == b.what.count; }
-bool same_threads(const Measurement& a, const Measurement& b) { return a.threads == b.threads; }
 
 }  // namespace
 
@@ -114,37 +111,6 @@ std::string scaling_table(std::span<const Measurement> measurements,
     table.add_row(std::move(cells));
   }
   return table.text();
-}
-
-LineChart latency_chart(std::span<const Measurement> measurements) {
-  const auto all = [&](bool (*same)(const Measurement&, const Measurement&)) {
-    return std::ranges::all_of(measurements,
-                               [&](const Measurement& m) { return same(m, measurements.front()); });
-  };
-  const bool one_count = all(same_count);
-  const bool one_thread_count = all(same_threads);
-  LineChart chart{.title = "Latency of the tower, median",
-                  .x_label = "patches per item",
-                  .y_label = "milliseconds",
-                  .x_scale = Scale::kLog,
-                  .y_scale = Scale::kLog,
-                  .series = {}};
-  const auto line = [&](const Measurement& m, const std::string& name) -> LineSeries& {
-    const std::string full = name + (one_count ? "" : ", " + counted(m.what.count, "image")) +
-                             (one_thread_count ? "" : ", " + threads_text(m.threads));
-    const auto same = [&](const LineSeries& series) { return series.name == full; };
-    const auto found = std::ranges::find_if(chart.series, same);
-    return found != chart.series.end() ? *found : chart.series.emplace_back(LineSeries{full, {}});
-  };
-  for (const Measurement& m : measurements) {
-    const auto x = static_cast<double>(m.what.patches);
-    line(m, "eager").points.emplace_back(x, percentile(m.timing.eager_ms, 50));
-    if (!m.timing.replay_ms.empty()) {
-      line(m, "replay").points.emplace_back(x, percentile(m.timing.replay_ms, 50));
-    }
-  }
-  for (LineSeries& series : chart.series) std::ranges::sort(series.points);
-  return chart;
 }
 
 JsonArray results_json(std::span<const Measurement> measurements) {

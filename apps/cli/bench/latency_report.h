@@ -8,7 +8,6 @@
 
 #include "core/json_writer.h"
 #include "fovea/diagnostics.h"
-#include "report/svg_chart.h"
 
 namespace fovea::cli {
 
@@ -49,10 +48,6 @@ struct Measurement {
 /// @param measurements all cases on threads[0], then all on threads[1], and so on.
 [[nodiscard]] std::string scaling_table(std::span<const Measurement> measurements,
                                         std::span<const std::int64_t> threads);
-
-/// One line per mode, number of images and number of threads; names leave out what is the same
-/// everywhere.
-[[nodiscard]] LineChart latency_chart(std::span<const Measurement> measurements);
 
 /// The list "results" of the benchmark's JSON (docs/cli.md).
 [[nodiscard]] JsonArray results_json(std::span<const Measurement> measurements);

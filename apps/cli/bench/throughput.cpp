@@ -18,8 +18,6 @@
 #include "progress.h"
 #include "report/graph_counts.h"
 #include "report/report_json.h"
-#include "report/stages.h"
-#include "report/svg_chart.h"
 #include "report/table.h"
 #include "report/text.h"
 #include "verb.h"
@@ -33,7 +31,6 @@ struct ThroughputFlags {
   std::int64_t repeat = 5;
   std::int64_t warmups = 1;
   std::string output_json;
-  std::string plot;
 };
 
 /// Samples of all repetitions that count.
@@ -150,29 +147,15 @@ JsonObject json_of(const ThroughputFlags& flags, const ThroughputRun& run) {
           {"stats", to_json(run.stats)}};
 }
 
-BarChart chart_of(const ThroughputRun& run) {
-  BarChart chart{.title = "Time per item and stage",
-                 .unit = "milliseconds",
-                 .labels = {"mean", "median", "p99"},
-                 .series = {}};
-  for (std::size_t s = 0; s < kStages.size(); ++s) {
-    const Summary summary = summarize(run.stage_ms[s]);
-    chart.series.push_back({.name = std::string(kStages[s].name),
-                            .values = {summary.mean, summary.median, summary.p99}});
-  }
-  return chart;
-}
-
 int run_throughput(const ThroughputFlags& flags, Console& console) {
   const std::vector<Input> inputs = expand_inputs(flags.inputs.in_order, flags.inputs.fps);
-  check_output_paths({flags.output_json, flags.plot},
+  check_output_paths({flags.output_json},
                      files_read(flags.engine.model, flags.inputs.in_order, inputs));
   require_all(inputs);
   const ThroughputRun run = measure(flags, inputs, console);
   if (!flags.output_json.empty()) {
     write_text_file(flags.output_json, json_text(json_of(flags, run)));
   }
-  if (!flags.plot.empty()) write_text_file(flags.plot, to_svg(chart_of(run)));
   std::cout << stage_table(run) << "\n"
             << fixed(run.per_second(static_cast<double>(run.items)), 1) << " items/s, "
             << fixed(run.per_second(static_cast<double>(run.rows)), 1) << " rows/s  ("
@@ -194,8 +177,6 @@ void add_flags(CLI::App& verb, ThroughputFlags& flags) {
   add_positive(verb, "--warmups", flags.warmups, "Runs before the measured ones", kMaxRuns)
       ->group(kBenchmarkGroup);
   add_output_file(verb, "--output-json", flags.output_json, "Write all figures as JSON");
-  add_output_file(verb, "--plot", flags.plot,
-                  "Write the mean, median and p99 of each stage as SVG");
   add_threads(verb, flags.engine);
   add_decode_processes(verb, flags.engine);
   add_engine_flags(verb, flags.engine);

@@ -16,6 +16,7 @@ struct RemovedFlag {
 /// files of --config, where they are not.
 inline constexpr std::array kRemovedFlags{
     RemovedFlag{"--mm-processor-kwargs", "of its keys there are --min-pixels and --max-pixels"},
+    RemovedFlag{"--plot", "tools/chart.py draws what --output-json writes, and --stats of encode"},
     RemovedFlag{"--compilation-config",
                 "its keys are --enforce-eager, --token-budgets, --max-items-per-batch and "
                 "--max-frames-per-batch"},

@@ -7,7 +7,6 @@
 #include <cmath>
 
 #include "report/graph_counts.h"
-#include "report/stages.h"
 #include "report/table.h"
 #include "report/text.h"
 

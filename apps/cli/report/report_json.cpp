@@ -1,10 +1,19 @@
 // JSON forms of the public structs. Keys are field names.
 #include "report/report_json.h"
 
+#include <algorithm>
+#include <functional>
+#include <numeric>
+
 namespace fovea::cli {
 namespace {
 
 const char* name_of(Modality modality) { return modality == Modality::kImage ? "image" : "video"; }
+
+double total_ms(const StageTimes& times) {
+  return std::accumulate(kStages.begin(), kStages.end(), 0.0,
+                         [&](double sum, const Stage& stage) { return sum + times.*stage.ms; });
+}
 
 JsonObject to_json(const PathStats& path) {
   return {{"name", path.name},
@@ -143,6 +152,28 @@ JsonObject to_json(const ModelReport& report) {
           {"weight_bytes", report.weight_bytes},
           {"arenas", arenas},
           {"tensors", list_of(report.tensors)}};
+}
+
+JsonArray slowest_items(const std::vector<Embedding>& items) {
+  constexpr std::size_t kMost = 60;
+  std::vector<const Embedding*> listed;
+  for (const Embedding& item : items) {
+    if (!item.error) listed.push_back(&item);
+  }
+  if (listed.size() > kMost) {
+    std::ranges::stable_sort(listed, std::greater{},
+                             [](const Embedding* item) { return total_ms(item->times); });
+    listed.resize(kMost);
+  }
+  JsonArray json;
+  for (const Embedding* item : listed) {
+    JsonObject one{{"name", item->name}};
+    for (const Stage& stage : kStages) {
+      one.set(std::string(stage.name) + "_ms", item->times.*stage.ms);
+    }
+    json.add(one);
+  }
+  return json;
 }
 
 }  // namespace fovea::cli

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "core/json_writer.h"
 #include "fovea/engine.h"
@@ -14,6 +15,10 @@ namespace fovea::cli {
 [[nodiscard]] JsonObject to_json(const ReplicaStats& replica);
 [[nodiscard]] JsonObject to_json(const PackingPlan& plan);
 [[nodiscard]] JsonObject to_json(const ModelReport& report);
+
+/// Name and milliseconds of each stage of the items that took longest, at most 60: all in their
+/// order if there are no more, else the slowest first. Items that failed are left out.
+[[nodiscard]] JsonArray slowest_items(const std::vector<Embedding>& items);
 
 /// Text of a JSON file: indented, with a line break at the end; bytes that are not UTF-8 (file
 /// names) are replaced.

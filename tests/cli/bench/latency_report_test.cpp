@@ -76,19 +76,5 @@ TEST(LatencyReport, SpeedUpsAreRelativeToTheFirstNumberOfThreads) {
             " 1 x 64     1.00x      2.00x\n");
 }
 
-TEST(LatencyReport, LinesAreNamedAfterWhatDiffers) {
-  const auto names = [](const std::vector<Measurement>& measurements) {
-    std::vector<std::string> result;
-    for (const LineSeries& line : latency_chart(measurements).series) result.push_back(line.name);
-    return result;
-  };
-  using Names = std::vector<std::string>;
-  EXPECT_EQ(names({example(1)}), (Names{"eager", "replay"}));
-  EXPECT_EQ(names({example(1), example(2)}), (Names{"eager, 1 thread", "replay, 1 thread",
-                                                    "eager, 2 threads", "replay, 2 threads"}));
-  EXPECT_EQ(names({example(1, 1), example(1, 3)}),
-            (Names{"eager, 1 image", "replay, 1 image", "eager, 3 images", "replay, 3 images"}));
-}
-
 }  // namespace
 }  // namespace fovea::cli

@@ -101,5 +101,33 @@ TEST(ReportJson, TextReplacesBytesThatAreNotUtf8) {
             "{\n  \"name\": \"a\xef\xbf\xbd.png\"\n}\n");
 }
 
+Embedding item(const std::string& name, double decode_ms, double encode_ms) {
+  Embedding result;
+  result.name = name;
+  result.times.decode_ms = decode_ms;
+  result.times.encode_ms = encode_ms;
+  return result;
+}
+
+TEST(SlowestItems, AreAllOfAFewInTheirOrder) {
+  Embedding failed = item("bad.png", 9, 9);
+  failed.error = Error(ErrorCode::kCorruptData, "broken");
+  const Json json = read_again(slowest_items({item("a.png", 1, 2), failed, item("b.png", 3, 4)}));
+  ASSERT_EQ(json.size(), 2U);
+  EXPECT_EQ(json[0].dump(),
+            R"({"name":"a.png","read_ms":0.0,"decode_ms":1.0,"resize_ms":0.0,"pack_ms":0.0,)"
+            R"("encode_ms":2.0,"output_ms":0.0})");
+  EXPECT_EQ(json[1]["name"], "b.png");
+}
+
+TEST(SlowestItems, OfManyAreSixty) {
+  std::vector<Embedding> items;
+  for (int i = 0; i < 100; ++i) items.push_back(item(std::to_string(i), 0, i));
+  const Json json = read_again(slowest_items(items));
+  ASSERT_EQ(json.size(), 60U);
+  EXPECT_EQ(json[0]["name"], "99");
+  EXPECT_EQ(json[59]["name"], "40");
+}
+
 }  // namespace
 }  // namespace fovea::cli

@@ -1,7 +1,5 @@
-// Table, chart and JSON of `fovea bench cache`.
+// Table and JSON of `fovea bench cache`.
 #include "bench/cache/report.h"
-
-#include <algorithm>
 
 #include "report/table.h"
 #include "report/text.h"
@@ -63,25 +61,6 @@ JsonArray cache_json(std::span<const CacheRun> runs, std::int64_t row_bytes) {
                            {"steps", result.steps}});
   }
   return results;
-}
-
-LineChart cache_chart(std::span<const CacheRun> runs, std::int64_t row_bytes) {
-  constexpr double kMiB = 1 << 20;
-  LineChart chart{.title = "Items that were in the cache",
-                  .x_label = "memory, MiB",
-                  .y_label = "hit rate, per cent",
-                  .x_scale = Scale::kLog,
-                  .series = {}};
-  for (const Storage storage : {Storage::kCompact, Storage::kScattered}) {
-    LineSeries& series = chart.series.emplace_back(LineSeries{storage_name(storage), {}});
-    for (const CacheRun& run : runs) {
-      if (run.storage != storage) continue;
-      series.points.emplace_back(static_cast<double>(run.result.capacity * row_bytes) / kMiB,
-                                 run.result.hit_rate() * 100);
-    }
-    std::ranges::sort(series.points);
-  }
-  return chart;
 }
 
 }  // namespace fovea::cli

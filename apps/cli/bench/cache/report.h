@@ -6,7 +6,6 @@
 
 #include "bench/cache/replay.h"
 #include "core/json_writer.h"
-#include "report/svg_chart.h"
 
 namespace fovea::cli {
 
@@ -25,8 +24,5 @@ struct CacheRun {
 
 /// The list "results" of the benchmark's JSON (docs/cli.md).
 [[nodiscard]] JsonArray cache_json(std::span<const CacheRun> runs, std::int64_t row_bytes);
-
-/// Hit rate against memory, a line per storage.
-[[nodiscard]] LineChart cache_chart(std::span<const CacheRun> runs, std::int64_t row_bytes);
 
 }  // namespace fovea::cli

@@ -28,7 +28,6 @@ struct CacheFlags {
   ReplaySettings engine;
   std::int64_t row_bytes = 16'384;
   std::string output_json;
-  std::string plot;
 };
 
 Trace make_trace(const CacheFlags& flags) {
@@ -56,7 +55,7 @@ int run_cache(const CacheFlags& flags, Console& console) {
   (void)console;
   std::vector<std::string> inputs;
   if (!flags.trace.empty()) inputs.push_back(flags.trace);
-  check_output_paths({flags.output_json, flags.plot}, inputs);
+  check_output_paths({flags.output_json}, inputs);
   const Trace trace = make_trace(flags);
   const std::vector<CacheRun> runs = run_all(flags, trace);
   if (!flags.output_json.empty()) {
@@ -67,9 +66,6 @@ int run_cache(const CacheFlags& flags, Console& console) {
                                          {"chunk_size", flags.engine.chunk_size},
                                          {"row_bytes", flags.row_bytes},
                                          {"results", cache_json(runs, flags.row_bytes)}}));
-  }
-  if (!flags.plot.empty()) {
-    write_text_file(flags.plot, to_svg(cache_chart(runs, flags.row_bytes)));
   }
   std::cout << cache_table(runs, flags.row_bytes) << "\n"
             << counted(std::ssize(trace), "request") << ", steps of "
@@ -145,7 +141,6 @@ void add_flags(CLI::App& verb, CacheFlags& flags) {
                kMaxRowBytes)
       ->group(kBenchmarkGroup);
   add_output_file(verb, "--output-json", flags.output_json, "Write all figures as JSON");
-  add_output_file(verb, "--plot", flags.plot, "Write the hit rate against the memory as SVG");
 }
 
 constexpr VerbText kText{
@@ -156,7 +151,7 @@ constexpr VerbText kText{
 placeholder, timestamps and markers of videos included. Nothing is encoded and no model is read.
 
 Examples:
-  fovea bench cache --shapes 384x4 --repeat-rate 0.6 --plot hits.svg
+  fovea bench cache --shapes 384x4 --repeat-rate 0.6 --output-json hits.json
   fovea bench cache --trace requests.jsonl --encoder-cache-size 16384,65536)",
 };
 

@@ -110,7 +110,6 @@ void add_benchmark_flags(CLI::App& verb, MmFlags& flags) {
 
 void add_output_flags(CLI::App& verb, MmFlags& flags) {
   add_output_file(verb, "--output-json", flags.output_json, "Write all figures as JSON");
-  add_output_file(verb, "--plot", flags.plot, "Write the time of each stage as SVG");
 }
 
 /// Given flags that do nothing: those of another data set.

@@ -32,7 +32,6 @@ struct MmFlags {
   std::int64_t host_load = 0;  ///< busy threads beside the run
   std::vector<double> percents{99};
   std::string output_json;
-  std::string plot;
   std::vector<std::string> without_effect;  ///< flags that were given
 
   /// Of the workload and of dummy weights.

@@ -1,4 +1,4 @@
-// Tables, JSON and chart of `fovea bench mm-processor`: figures (one value per request) times
+// Tables and JSON of `fovea bench mm-processor`: figures (one value per request) times
 // statistics (one value per list of samples).
 #include "bench/mm_processor/report.h"
 
@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "bench/samples.h"
-#include "report/stages.h"
+#include "fovea/embedding.h"
 #include "report/table.h"
 #include "report/text.h"
 
@@ -21,7 +21,7 @@ using FigureOf = std::function<double(const RequestRecord&)>;
 
 /// A time that every request has, in milliseconds.
 struct Figure {
-  std::string title;  ///< in tables and charts
+  std::string title;  ///< in tables
   std::string key;    ///< in JSON
   FigureOf of;
 };
@@ -64,7 +64,7 @@ Samples encoder_calls_of(const WorkloadRun& run) {
 }
 
 struct Statistic {
-  std::string title;  ///< in tables and charts
+  std::string title;  ///< in tables
   std::string key;    ///< in JSON
   std::function<double(const Samples&)> of;
 };
@@ -257,25 +257,6 @@ JsonObject figures_json(const WorkloadRun& run, std::span<const double> percents
               {"live_rows", run.counts.live_rows},
               {"padded_rows", run.counts.padded_rows}});
   return json;
-}
-
-BarChart stage_chart(std::span<const WorkloadRun> runs, std::span<const double> percents) {
-  BarChart chart{
-      .title = "Time per request and stage", .unit = "milliseconds", .labels = {}, .series = {}};
-  const std::vector<Figure> figures = stage_figures();
-  for (const Figure& figure : figures) {
-    chart.series.push_back({.name = figure.title, .values = {}});
-  }
-  for (const WorkloadRun& run : runs) {
-    for (const Statistic& statistic : statistics_of(percents)) {
-      if (statistic.key == "std") continue;
-      chart.labels.push_back(std::string(to_string(run.mode)) + ", " + statistic.title);
-      for (std::size_t s = 0; s < figures.size(); ++s) {
-        chart.series[s].values.push_back(statistic.of(samples_of(run, figures[s].of)));
-      }
-    }
-  }
-  return chart;
 }
 
 }  // namespace fovea::cli

@@ -6,7 +6,6 @@
 
 #include "bench/mm_processor/runner.h"
 #include "core/json_writer.h"
-#include "report/svg_chart.h"
 
 namespace fovea::cli {
 
@@ -24,9 +23,5 @@ namespace fovea::cli {
 /// The figures of one run, under the keys of `vllm bench mm-processor` where it has them
 /// (docs/cli.md lists all).
 [[nodiscard]] JsonObject figures_json(const WorkloadRun& run, std::span<const double> percents);
-
-/// One bar per run and statistic, one colour per stage.
-[[nodiscard]] BarChart stage_chart(std::span<const WorkloadRun> runs,
-                                   std::span<const double> percents);
 
 }  // namespace fovea::cli

@@ -12,7 +12,7 @@
 
 #include "bench/random.h"
 #include "core/stopwatch.h"
-#include "report/stages.h"
+#include "fovea/embedding.h"
 
 namespace fovea::cli {
 namespace {

@@ -226,14 +226,13 @@ int run_mm_processor(const MmFlags& flags, Console& console) {
     check_prompts(Modality::kImage, flags.max_images, *requests);
     check_prompts(Modality::kVideo, flags.max_videos, *requests);
   }
-  check_output_paths({flags.output_json, flags.plot}, files_of_run(flags, workload));
+  check_output_paths({flags.output_json}, files_of_run(flags, workload));
   Engine engine = Engine::load(flags.engine.model, options);
   const std::vector<WorkloadRun> runs = measure(flags, engine, workload, modes, console);
   report_failures(runs, console);
   if (!flags.output_json.empty()) {
     write_text_file(flags.output_json, json_text(json_of(flags, runs, engine)));
   }
-  if (!flags.plot.empty()) write_text_file(flags.plot, to_svg(stage_chart(runs, flags.percents)));
   print_report(flags, runs, engine);
   return kExitOk;
 }

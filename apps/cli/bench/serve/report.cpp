@@ -1,8 +1,6 @@
 // What `fovea bench serve` prints and writes.
 #include "bench/serve/report.h"
 
-#include <algorithm>
-
 #include "bench/samples.h"
 #include "report/table.h"
 #include "report/text.h"
@@ -65,21 +63,6 @@ JsonArray serve_json(std::span<const ServeResult> results) {
     list.add(one);
   }
   return list;
-}
-
-LineChart serve_chart(std::span<const ServeResult> results) {
-  LineChart chart{.title = "Latency of a request",
-                  .x_label = "longest delay of a batch, milliseconds",
-                  .y_label = "milliseconds",
-                  .series = {{"median", {}}, {"p99", {}}}};
-  for (const ServeResult& result : results) {
-    if (!result.delay_us) continue;
-    const Summary latency = summarize(result.run.latency_ms);
-    chart.series[0].points.emplace_back(delay_ms(result), latency.median);
-    chart.series[1].points.emplace_back(delay_ms(result), latency.p99);
-  }
-  for (LineSeries& series : chart.series) std::ranges::sort(series.points);
-  return chart;
 }
 
 }  // namespace fovea::cli

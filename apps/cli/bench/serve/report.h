@@ -5,7 +5,6 @@
 
 #include "bench/serve/load.h"
 #include "core/json_writer.h"
-#include "report/svg_chart.h"
 
 namespace fovea::cli {
 
@@ -22,8 +21,5 @@ struct ServeResult {
 
 /// The list "results" of the benchmark's JSON (docs/cli.md).
 [[nodiscard]] JsonArray serve_json(std::span<const ServeResult> results);
-
-/// Latencies against the delay.
-[[nodiscard]] LineChart serve_chart(std::span<const ServeResult> results);
 
 }  // namespace fovea::cli

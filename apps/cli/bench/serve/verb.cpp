@@ -32,7 +32,6 @@ struct ServeFlags {
   std::optional<double> rate;
   std::vector<std::int64_t> delays_us{0, 1000, 5000, 20'000};
   std::string output_json;
-  std::string plot;
 };
 
 /// One image per request, the sizes in turn. Requests of one size share their bytes.
@@ -84,7 +83,7 @@ std::vector<ServeResult> measure(const ServeFlags& flags, Engine& engine, const 
 }
 
 int run_serve(const ServeFlags& flags, Console& console) {
-  check_output_paths({flags.output_json, flags.plot}, {});
+  check_output_paths({flags.output_json}, {});
   const EngineOptions options = engine_options(flags.engine, console);
   check_limits(flags.engine, options);
   const std::vector<ItemSize> sizes = image_sizes(flags, options);
@@ -103,7 +102,6 @@ int run_serve(const ServeFlags& flags, Console& console) {
     json.set("results", serve_json(results));
     write_text_file(flags.output_json, json_text(json));
   }
-  if (!flags.plot.empty()) write_text_file(flags.plot, to_svg(serve_chart(results)));
   std::cout << serve_table(results) << "\n"
             << counted(flags.num_requests, "request") << " of one image, "
             << (flags.rate ? fixed(*flags.rate, 1) + " per second"
@@ -150,7 +148,6 @@ void add_flags(CLI::App& verb, ServeFlags& flags) {
       ->default_str(join(flags.delays_us, ","))
       ->group(kBenchmarkGroup);
   add_output_file(verb, "--output-json", flags.output_json, "Write all figures as JSON");
-  add_output_file(verb, "--plot", flags.plot, "Write latencies against the delay as SVG");
   add_threads(verb, flags.engine);
   add_decode_processes(verb, flags.engine);
   add_engine_flags(verb, flags.engine);
@@ -164,7 +161,7 @@ constexpr VerbText kText{
 with several delays. Nothing goes over a network.
 
 Examples:
-  fovea bench serve ./Qwen3-VL --clients 64 --plot latency.svg
+  fovea bench serve ./Qwen3-VL --clients 64 --output-json serve.json
   fovea bench serve ./Qwen3-VL --rate 50 --sizes 640x480,1024x768)",
 };
 

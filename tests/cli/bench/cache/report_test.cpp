@@ -42,12 +42,5 @@ TEST(CacheReport, HasAllFiguresAsJson) {
   EXPECT_EQ(json[1]["storage"], "scattered");
 }
 
-TEST(CacheReport, PlotsALinePerStorage) {
-  const LineChart chart = cache_chart(runs(), 1024);
-  ASSERT_EQ(chart.series.size(), 2u);
-  EXPECT_THAT(chart.series[0].points, ::testing::ElementsAre(std::pair(1.0, 75.0)));
-  EXPECT_THAT(chart.series[1].points, ::testing::ElementsAre(std::pair(2.0, 25.0)));
-}
-
 }  // namespace
 }  // namespace fovea::cli

@@ -110,18 +110,6 @@ TEST(MmReport, RatesHaveOneLinePerRun) {
               HasSubstr("graphs         5       1     10   100      5.0    50.0"));
 }
 
-TEST(MmReport, ChartHasOneBarPerRunAndStatistic) {
-  const std::vector<WorkloadRun> runs{example(TowerMode::kEager, 3),
-                                      example(TowerMode::kGraphs, 2)};
-  const BarChart chart = stage_chart(runs, kPercents);
-  EXPECT_THAT(chart.labels, ::testing::ElementsAre("eager, mean", "eager, median", "eager, p90",
-                                                   "eager, p99", "graphs, mean", "graphs, median",
-                                                   "graphs, p90", "graphs, p99"));
-  ASSERT_EQ(chart.series.size(), 6U);
-  EXPECT_EQ(chart.series[4].name, "encoder forward");
-  EXPECT_DOUBLE_EQ(chart.series[4].values[4], 44);
-}
-
 TEST(MmReport, PercentilesAreNamedAsPythonPrintsThem) {
   EXPECT_EQ(percentile_key(99), "p99.0");
   EXPECT_EQ(percentile_key(99.9), "p99.9");

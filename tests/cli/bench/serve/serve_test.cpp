@@ -56,11 +56,5 @@ TEST(ServeReport, ComparesWithOneCall) {
   EXPECT_EQ(json[1]["latency_ms"]["median"], 2);
 }
 
-TEST(ServeReport, DrawsLatenciesByDelay) {
-  const LineChart chart = serve_chart(results());
-  ASSERT_EQ(chart.series.size(), 2u);
-  EXPECT_EQ(chart.series[0].points, (std::vector<std::pair<double, double>>{{0, 4}, {5, 2}}));
-}
-
 }  // namespace
 }  // namespace fovea::cli
