@@ -1,0 +1,83 @@
+#include "shards/encode_calls.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "cli/shards/encoded_shard.h"
+#include "support/golden.h"
+
+namespace fovea::cli {
+namespace {
+
+using test::golden_folder;
+
+class EncodeCallsTest : public ::testing::Test {
+ protected:
+  /// The file of an image of the golden model.
+  static ItemLine image(const std::string& name) {
+    return {.path = golden_folder("qwen3_vl", "config.json") + "/images/" + name};
+  }
+  EncodeCalls::Done note() {
+    return [this](const std::vector<ItemLine>& files, const std::vector<Embedding>& rows) {
+      ASSERT_EQ(files.size(), rows.size());
+      sizes_.push_back(files.size());
+      for (std::size_t i = 0; i < files.size(); ++i) {
+        paths_.push_back(files[i].path);
+        rows_.push_back(rows[i].error ? -1 : rows[i].rows);
+      }
+    };
+  }
+
+  Engine engine_ = Engine::load(golden_folder("qwen3_vl", "model.safetensors"),
+                                {.device = "cpu", .num_threads = 1});
+  std::vector<std::size_t> sizes_;
+  std::vector<std::string> paths_;
+  std::vector<std::int64_t> rows_;
+};
+
+TEST_F(EncodeCallsTest, RowsComeInTheOrderOfTheFiles) {
+  EncodeCalls calls(engine_, {}, note());
+  for (const char* name : {"photo_180x180.jpg", "noise_101x61.png", "photo_180x180.jpg"}) {
+    calls.add(image(name));
+  }
+  EXPECT_TRUE(sizes_.empty());
+  calls.finish();
+  EXPECT_EQ(rows_, (std::vector<std::int64_t>{36, 6, 36}));
+  EXPECT_THAT(paths_[1], ::testing::HasSubstr("noise_101x61.png"));
+  calls.finish();
+  EXPECT_EQ(rows_.size(), 3U);
+}
+
+TEST_F(EncodeCallsTest, LongListsAreCutIntoCalls) {
+  EncodeCalls calls(engine_, {}, note());
+  constexpr std::size_t kFiles = 200;
+  for (std::size_t i = 0; i < kFiles; ++i) calls.add(image("noise_101x61.png"));
+  calls.finish();
+  EXPECT_EQ(sizes_, (std::vector<std::size_t>{64, 64, 64, 8}));
+  EXPECT_EQ(paths_.size(), kFiles);
+}
+
+TEST_F(EncodeCallsTest, AFileThatFailsIsOneItemOrTheEnd) {
+  EncodeCalls skipping(engine_, {.on_error = OnError::kSkip}, note());
+  skipping.add(image("none.png"));
+  skipping.add(image("noise_101x61.png"));
+  skipping.finish();
+  EXPECT_EQ(rows_, (std::vector<std::int64_t>{-1, 6}));
+  EncodeCalls failing(engine_, {}, note());
+  failing.add(image("none.png"));
+  EXPECT_THROW(failing.finish(), Error);
+}
+
+TEST_F(EncodeCallsTest, WhatIsStoppedEndsWithoutItsRows) {
+  std::stop_source stop;
+  EncodeOptions options;
+  options.bounds.stop = stop.get_token();
+  EncodeCalls calls(engine_, options, note());
+  calls.add(image("photo_180x180.jpg"));
+  stop.request_stop();
+  EXPECT_THROW(calls.finish(), Error);
+  EXPECT_TRUE(rows_.empty());
+}
+
+}  // namespace
+}  // namespace fovea::cli
