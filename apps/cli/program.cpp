@@ -14,6 +14,7 @@
 #include "fovea/version.h"
 #include "help.h"
 #include "report/text.h"
+#include "vllm/translation.h"
 
 namespace fovea::cli {
 namespace {
@@ -156,9 +157,17 @@ std::string usage_complaint(CLI::App& app, const CLI::ParseError& error) {
   return incomplete && missing ? *missing + " is required" : error.what();
 }
 
-int report_usage(Program& program, const CLI::App* verb, const std::string& complaint) {
-  program.console.error(program.line.in_typed_words(complaint) + " (see " + full_name(verb) +
-                        " --help)");
+/// A run of the program: what was typed, and who reads it.
+struct Run {
+  CLI::App& app;
+  Program& program;
+  Translation line = {};
+};
+
+/// Reports wrong usage of a verb, in the words that were typed.
+int report_usage(Run& run, const CLI::App* verb, const std::string& complaint) {
+  run.program.console.error(run.line.in_typed_words(complaint) + " (see " + full_name(verb) +
+                            " --help)");
   return kExitUsage;
 }
 
@@ -168,22 +177,22 @@ void check_written() {
   if (!std::cout) throw Error(ErrorCode::kIo, "stdout: cannot write the results");
 }
 
-/// Leaves the line in `program`, in flags of this program. Returns an exit code if the run ends
-/// here.
-std::optional<int> translate(CLI::App& app, Program& program, std::vector<std::string> arguments) {
+/// Leaves the line in `run`, in flags of this program. Returns an exit code if the run ends here.
+std::optional<int> translate(Run& run, std::vector<std::string> arguments) {
   dash_flag_names(arguments);
   try {
-    program.line = translate_vllm(arguments);
+    run.line = translate_vllm(arguments);
     return std::nullopt;
   } catch (const UsageError& error) {
-    return report_usage(program, named_verb(app, arguments), error.what());
+    return report_usage(run, named_verb(run.app, arguments), error.what());
   }
 }
 
-/// Parses the line and, if that went well, leaves the action in `program`. Returns an exit code if
-/// the run ends here.
-std::optional<int> parse(CLI::App& app, Program& program) {
-  std::vector<std::string> arguments = program.line.arguments;
+/// Parses the line and, if that went well, leaves the action in the program. Returns an exit code
+/// if the run ends here.
+std::optional<int> parse(Run& run) {
+  CLI::App& app = run.app;
+  std::vector<std::string> arguments = run.line.arguments;
   std::reverse(arguments.begin(), arguments.end());  // the order this parser wants
   try {
     app.parse(std::move(arguments));
@@ -193,9 +202,9 @@ std::optional<int> parse(CLI::App& app, Program& program) {
   } catch (const CLI::CallForVersion& version_text) {
     std::cout << version_text.what() << "\n";
   } catch (const CLI::ParseError& error) {
-    return report_usage(program, chosen_verb(app), usage_complaint(app, error));
+    return report_usage(run, chosen_verb(app), usage_complaint(app, error));
   } catch (const UsageError& error) {
-    return report_usage(program, chosen_verb(app),
+    return report_usage(run, chosen_verb(app),
                         unknown_word(chosen_verb(app)).value_or(error.what()));
   }
   check_written();
@@ -203,11 +212,13 @@ std::optional<int> parse(CLI::App& app, Program& program) {
 }
 
 /// Runs the chosen verb.
-int act(Program& program) {
-  for (const std::string& warning : program.line.warnings) program.console.warn(warning);
-  const int code = program.action();
+int act(Run& run) try {
+  for (const std::string& warning : run.line.warnings) run.program.console.warn(warning);
+  const int code = run.program.action();
   check_written();
   return code;
+} catch (const UsageError& error) {
+  return report_usage(run, chosen_verb(run.app), error.what());
 }
 
 }  // namespace
@@ -219,14 +230,10 @@ int run_program(std::vector<std::string> arguments) {
   try {
     CLI::App app("Vision-encoder engine: images and videos in, rows of embeddings out.", "fovea");
     add_verbs(app, program);
-    std::optional<int> code = translate(app, program, std::move(arguments));
-    if (!code) code = parse(app, program);
-    if (code) return *code;
-    try {
-      return act(program);
-    } catch (const UsageError& error) {
-      return report_usage(program, chosen_verb(app), error.what());
-    }
+    Run run{.app = app, .program = program};
+    std::optional<int> code = translate(run, std::move(arguments));
+    if (!code) code = parse(run);
+    return code ? *code : act(run);
   } catch (const std::bad_alloc&) {
     program.console.error("out of memory");
   } catch (const std::exception& error) {

@@ -6,14 +6,12 @@
 #include <vector>
 
 #include "console.h"
-#include "vllm/translation.h"
 
 namespace fovea::cli {
 
 /// What the verbs share: where messages go and what to run once the command line is understood.
 struct Program {
   Console console;
-  Translation line;             ///< what was typed
   std::function<int()> action;  ///< set by the chosen verb; returns the exit code
 };
 

@@ -14,7 +14,6 @@
 #include "flags/parse.h"
 #include "flags/removed_flags.h"
 #include "fovea/error.h"
-#include "help.h"
 #include "report/table.h"
 #include "report/text.h"
 
