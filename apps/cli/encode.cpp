@@ -10,18 +10,16 @@
 #include "errors.h"
 #include "flags/cache_size.h"
 #include "flags/cli11.h"
-#include "flags/deadline.h"
 #include "flags/flags.h"
-#include "flags/model_limits.h"
 #include "fovea/fovea.h"
 #include "inputs.h"
 #include "output_file.h"
+#include "program.h"
 #include "progress.h"
 #include "report/encode_report.h"
 #include "report/report_json.h"
 #include "report/text.h"
 #include "shards/encode_shard.h"
-#include "verb.h"
 
 namespace fovea::cli {
 namespace {

@@ -4,10 +4,10 @@
 #include "errors.h"
 #include "fovea/diagnostics.h"
 #include "fovea/version.h"
+#include "program.h"
 #include "report/report_json.h"
 #include "report/table.h"
 #include "report/text.h"
-#include "verb.h"
 
 namespace fovea::cli {
 namespace {

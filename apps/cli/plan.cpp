@@ -3,13 +3,12 @@
 
 #include "errors.h"
 #include "flags/flags.h"
-#include "flags/model_limits.h"
 #include "flags/sizes.h"
 #include "fovea/engine.h"
+#include "program.h"
 #include "report/report_json.h"
 #include "report/table.h"
 #include "report/text.h"
-#include "verb.h"
 
 namespace fovea::cli {
 namespace {

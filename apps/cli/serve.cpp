@@ -9,12 +9,11 @@
 
 #include "errors.h"
 #include "flags/cli11.h"
-#include "flags/model_limits.h"
+#include "flags/flags.h"
 #include "flags/parse.h"
 #include "flags/serve_flags.h"
 #include "program.h"
 #include "report/text.h"
-#include "verb.h"
 
 namespace fovea::cli {
 namespace {

@@ -3,16 +3,14 @@
 #include <optional>
 
 #include "errors.h"
-#include "flags/deadline.h"
 #include "flags/flags.h"
-#include "flags/model_limits.h"
 #include "fovea/diagnostics.h"
 #include "fovea/engine.h"
+#include "program.h"
 #include "progress.h"
 #include "report/report_json.h"
 #include "report/table.h"
 #include "report/text.h"
-#include "verb.h"
 
 namespace fovea::cli {
 namespace {

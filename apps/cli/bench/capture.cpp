@@ -11,16 +11,15 @@
 #include "errors.h"
 #include "flags/cli11.h"
 #include "flags/flags.h"
-#include "flags/model_limits.h"
 #include "flags/sizes.h"
 #include "fovea/engine.h"
 #include "fovea/version.h"
 #include "inputs.h"
 #include "output_file.h"
+#include "program.h"
 #include "report/report_json.h"
 #include "report/table.h"
 #include "report/text.h"
-#include "verb.h"
 
 namespace fovea::cli {
 namespace {

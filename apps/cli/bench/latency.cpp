@@ -4,22 +4,20 @@
 #include <optional>
 
 #include "bench/bench.h"
-#include "bench/host_load.h"
 #include "bench/latency_report.h"
 #include "errors.h"
 #include "flags/cli11.h"
 #include "flags/flags.h"
-#include "flags/model_limits.h"
 #include "flags/parse.h"
 #include "fovea/diagnostics.h"
 #include "fovea/engine.h"
 #include "fovea/version.h"
 #include "inputs.h"
 #include "output_file.h"
+#include "program.h"
 #include "progress.h"
 #include "report/report_json.h"
 #include "report/text.h"
-#include "verb.h"
 
 namespace fovea::cli {
 namespace {

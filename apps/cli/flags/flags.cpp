@@ -5,11 +5,12 @@
 #include <cstdlib>
 #include <filesystem>
 
+#include <string>
 #include "errors.h"
 #include "flags/cli11.h"
 #include "flags/hub_cache.h"
+#include "flags/json_text.h"
 #include "flags/parse.h"
-#include "flags/token_budgets.h"
 #include "fovea/option_table.h"
 #include "report/text.h"
 
@@ -101,6 +102,15 @@ void check_media(const EngineFlags& flags) {
   }
 }
 
+constexpr const char* kCallDeadlineFlag = "--deadline";
+
+double parse_seconds(const std::string& text) {
+  const double seconds = parse_number(text, kCallDeadlineFlag);
+  if (seconds > 0) return seconds;
+  throw UsageError(std::string(kCallDeadlineFlag) + ": expected a number above 0, got \"" + text +
+                   "\"");
+}
+
 }  // namespace
 
 void add_model(CLI::App& verb, EngineFlags& flags) {
@@ -158,6 +168,22 @@ EngineOptions engine_options(const EngineFlags& flags, Console& console) {
   EngineOptions options = flags.options;
   options.log = &console;
   return options;
+}
+
+void add_deadline(CLI::App& verb, std::optional<double>& seconds) {
+  verb.add_option_function<std::string>(
+          kCallDeadlineFlag, [&seconds](const std::string& text) { seconds = parse_seconds(text); },
+          "Give up with exit code 1 if the rows are not there after so many seconds, loading "
+          "included (default: never)")
+      ->type_name("SECONDS");
+}
+
+CallBounds bounds_from_now(const std::optional<double>& seconds) {
+  constexpr double kLongest = 1e9;  // thirty years: more would overflow the clock
+  if (!seconds) return {};
+  const std::chrono::duration<double> time(std::min(*seconds, kLongest));
+  return {.deadline = std::chrono::steady_clock::now() +
+                      std::chrono::duration_cast<std::chrono::steady_clock::duration>(time)};
 }
 
 }  // namespace fovea::cli

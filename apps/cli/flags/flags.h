@@ -3,8 +3,10 @@
 #include <CLI/CLI.hpp>
 #include <string>
 
+#include <optional>
 #include "console.h"
 #include "flags/option_flags.h"
+#include "fovea/call_bounds.h"
 #include "fovea/options.h"
 
 namespace fovea::cli {
@@ -47,5 +49,17 @@ CLI::Option* add_row_dtype(CLI::App& verb, std::string& value, const std::string
 /// @throws UsageError for a background that the profile does not use, and if all decoding threads
 /// together have less memory than one item.
 [[nodiscard]] EngineOptions engine_options(const EngineFlags& flags, Console& console);
+
+/// Adds --deadline SECONDS to a verb that loads and runs a model.
+void add_deadline(CLI::App& verb, std::optional<double>& seconds);
+
+/// Bounds of all calls of a verb that begins now; none without the flag.
+[[nodiscard]] CallBounds bounds_from_now(const std::optional<double>& seconds);
+
+/// Checks that the model of `flags` can work with `options`, which were made of them, before
+/// weights are loaded. Plans with the model, which reads the JSON files in its directory. Errors of
+/// the model itself are reported when it is loaded, not here.
+/// @throws UsageError naming the flag without which the options would do.
+void check_limits(const EngineFlags& flags, EngineOptions options);
 
 }  // namespace fovea::cli

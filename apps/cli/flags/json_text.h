@@ -4,6 +4,7 @@
 #include <string>
 
 #include "core/json.h"
+#include "fovea/options.h"
 
 namespace fovea::cli {
 
@@ -24,5 +25,11 @@ namespace fovea::cli {
 
 /// A text of a user or a file for a message: on one line, its middle left out if it is long.
 [[nodiscard]] std::string shown(const std::string& text);
+
+/// Reads the token budgets of graphs: "64,256" or [64, 256] for all paths, or {"global": [272,
+/// 544], "local": [100]}, a list for each path named. What `graphs` held of them is forgotten.
+/// @param what is complained about.
+/// @throws UsageError for text of another form, and for numbers that are no token budgets.
+void read_token_budgets(const std::string& text, const std::string& what, GraphOptions& graphs);
 
 }  // namespace fovea::cli

@@ -1,5 +1,5 @@
 // Settings whose values a model may not be able to work with.
-#include "flags/model_limits.h"
+#include "flags/flags.h"
 
 #include <algorithm>
 #include <array>

@@ -21,13 +21,6 @@ namespace fovea::cli {
 /// Names of the options that flags have set.
 using GivenOptions = std::set<std::string, std::less<>>;
 
-/// Reads "255,128,0" into three levels.
-/// @throws UsageError naming `flag` for anything else, also for levels above 255.
-void read_color(const std::string& text, const std::string& flag, std::uint8_t (&levels)[3]);
-
-/// Reads "0.25". @throws UsageError naming `flag` unless it is at least 0 and less than 1.
-[[nodiscard]] double parse_part(const std::string& text, const std::string& flag);
-
 /// "N", "R,G,B", "vllm|sglang": what --help shows behind the flag of an option of this type.
 template <class Value>
 [[nodiscard]] std::string type_name_of() {

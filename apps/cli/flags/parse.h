@@ -42,4 +42,11 @@ inline constexpr std::int64_t kMaxEqualItems = 65'536;  ///< in one run
                                                             std::string_view what,
                                                             std::int64_t max = kNoLimit);
 
+/// Reads "255,128,0" into three levels.
+/// @throws UsageError naming `flag` for anything else, also for levels above 255.
+void read_color(const std::string& text, const std::string& flag, std::uint8_t (&levels)[3]);
+
+/// Reads "0.25". @throws UsageError naming `flag` unless it is at least 0 and less than 1.
+[[nodiscard]] double parse_part(const std::string& text, const std::string& flag);
+
 }  // namespace fovea::cli

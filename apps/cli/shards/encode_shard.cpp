@@ -10,7 +10,7 @@
 #include "errors.h"
 #include "flags/cache_size.h"
 #include "flags/cli11.h"
-#include "flags/model_limits.h"
+#include "flags/flags.h"
 #include "fovea/fovea.h"
 #include "progress.h"
 #include "report/text.h"

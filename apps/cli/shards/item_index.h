@@ -1,6 +1,8 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
+#include <tuple>
 #include <vector>
 
 #include "shards/shard.h"
@@ -22,9 +24,16 @@ class ItemIndex {
   };
 
   void add(const Entry& entry) { entries_.push_back(entry); }
-  void sort();
+  void sort() {
+    std::ranges::sort(entries_, {},
+                      [](const Entry& entry) { return std::tie(entry.digest, entry.place); });
+  }
   /// The last entry of a path; null if there is none.
-  [[nodiscard]] const Entry* find(const PathDigest& digest) const;
+  [[nodiscard]] const Entry* find(const PathDigest& digest) const {
+    const auto behind = std::ranges::upper_bound(entries_, digest, {}, &Entry::digest);
+    if (behind == entries_.begin() || std::prev(behind)->digest != digest) return nullptr;
+    return &*std::prev(behind);
+  }
   /// All entries, those of a path next to each other in the order of their places.
   [[nodiscard]] const std::vector<Entry>& entries() const noexcept { return entries_; }
   /// Removes the entries that `unwanted` says true of.

@@ -10,7 +10,6 @@
 #include "fovea/error.h"
 #include "report/text.h"
 #include "shards/item_index.h"
-#include "shards/part_file.h"
 
 namespace fovea::cli {
 namespace {

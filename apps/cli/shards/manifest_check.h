@@ -38,4 +38,19 @@ struct FolderState {
 /// @throws Error(kNotFound) if there is no manifest in the folder, Error(kIo).
 [[nodiscard]] FolderState check_manifests(const std::string& folder);
 
+/// What is wrong with a part, beginning with its name; absent if it is a safetensors file of the
+/// size written down that holds the rows of exactly these items. Reads its header.
+[[nodiscard]] std::optional<std::string> problem_of_part(const std::string& path,
+                                                         const PartLine& part,
+                                                         const std::vector<ItemLine>& items);
+
+/// Writes what all manifests of a folder say last about each file, sorted by path, behind one line
+/// with the number of shards, the model and the options. Complete or not at all. Memory: the paths
+/// of all items, and 50 bytes for each.
+/// @param state of the folder, without problems.
+/// @return items written. @throws Error(kIo), Error(kCorruptData) if the manifests change
+/// meanwhile.
+std::int64_t merge_manifests(const std::string& folder, const FolderState& state,
+                             const std::string& output);
+
 }  // namespace fovea::cli

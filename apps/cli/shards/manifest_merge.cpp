@@ -1,5 +1,5 @@
 // All manifests of a folder as one.
-#include "shards/manifest_merge.h"
+#include "shards/manifest_check.h"
 
 #include <algorithm>
 #include <filesystem>

@@ -4,12 +4,11 @@
 #include "errors.h"
 #include "flags/cli11.h"
 #include "fovea/error.h"
+#include "program.h"
 #include "progress.h"
 #include "report/table.h"
 #include "report/text.h"
 #include "shards/manifest_check.h"
-#include "shards/manifest_merge.h"
-#include "verb.h"
 
 namespace fovea::cli {
 namespace {

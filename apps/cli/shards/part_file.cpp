@@ -1,5 +1,5 @@
 // A part beside the lines of its items.
-#include "shards/part_file.h"
+#include "shards/manifest_check.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>

@@ -1,4 +1,4 @@
-#include "shards/manifest_merge.h"
+#include "shards/manifest_check.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-#include "shards/part_file.h"
+#include "shards/manifest_check.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Table and JSON of `fovea bench cache`.
-#include "bench/cache/report.h"
+#include "bench/cache/replay.h"
 
 #include "report/table.h"
 #include "report/text.h"

@@ -6,7 +6,7 @@
 #include <optional>
 #include <sstream>
 
-#include "bench/random.h"
+#include "bench/synthetic.h"
 #include "errors.h"
 #include "flags/json_text.h"
 #include "flags/parse.h"

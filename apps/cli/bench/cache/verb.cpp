@@ -2,16 +2,16 @@
 #include <iostream>
 
 #include "bench/bench.h"
-#include "bench/cache/report.h"
+#include "bench/cache/replay.h"
 #include "bench/cache/trace.h"
 #include "errors.h"
 #include "flags/cli11.h"
 #include "flags/parse.h"
 #include "fovea/version.h"
 #include "output_file.h"
+#include "program.h"
 #include "report/report_json.h"
 #include "report/text.h"
-#include "verb.h"
 
 namespace fovea::cli {
 namespace {

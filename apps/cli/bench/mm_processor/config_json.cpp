@@ -1,5 +1,5 @@
 // The settings of a run, for its report.
-#include "bench/mm_processor/config_json.h"
+#include "bench/mm_processor/mm_flags.h"
 
 #include "fovea/option_table.h"
 #include "fovea/option_text.h"

@@ -2,7 +2,6 @@
 #include "bench/mm_processor/mm_flags.h"
 
 #include "bench/bench.h"
-#include "bench/host_load.h"
 #include "errors.h"
 #include "flags/cli11.h"
 #include "flags/parse.h"

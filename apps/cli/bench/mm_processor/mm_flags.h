@@ -9,6 +9,7 @@
 #include "bench/mm_processor/hub_dataset.h"
 #include "bench/mm_processor/runner.h"
 #include "bench/mm_processor/sampling.h"
+#include "core/json_writer.h"
 #include "flags/flags.h"
 
 namespace fovea::cli {
@@ -57,5 +58,10 @@ void add_mm_flags(CLI::App& verb, MmFlags& flags);
 
 /// @throws UsageError for flags that contradict each other.
 void check_mm_flags(const MmFlags& flags);
+
+/// All that repeats a run of `fovea bench mm-processor`: the settings of the workload, and under
+/// "engine" those of the engine, as the user gave them or by default, members of "engine"
+/// under the names of options. What was inferred, budgets for one, is in the statistics of the run.
+[[nodiscard]] JsonObject config_json(const MmFlags& flags);
 
 }  // namespace fovea::cli

@@ -10,7 +10,7 @@
 #include <thread>
 #include <utility>
 
-#include "bench/random.h"
+#include "bench/synthetic.h"
 #include "core/stopwatch.h"
 #include "fovea/embedding.h"
 

@@ -9,7 +9,7 @@
 
 #include "bench/mm_processor/workload.h"
 #include "fovea/engine.h"
-#include "report/graph_counts.h"
+#include "report/encode_report.h"
 
 namespace fovea::cli {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "bench/random.h"
+#include "bench/synthetic.h"
 #include "fovea/engine.h"
 
 namespace fovea::cli {

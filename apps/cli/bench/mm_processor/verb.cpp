@@ -8,24 +8,22 @@
 #include <limits>
 
 #include "bench/bench.h"
-#include "bench/host_load.h"
-#include "bench/mm_processor/config_json.h"
 #include "bench/mm_processor/hub_dataset.h"
 #include "bench/mm_processor/mm_flags.h"
 #include "bench/mm_processor/report.h"
 #include "bench/mm_processor/runner.h"
 #include "bench/mm_processor/workload.h"
 #include "errors.h"
-#include "flags/model_limits.h"
+#include "flags/flags.h"
 #include "flags/sizes.h"
 #include "fovea/engine.h"
 #include "fovea/version.h"
 #include "inputs.h"
 #include "output_file.h"
+#include "program.h"
 #include "progress.h"
 #include "report/report_json.h"
 #include "report/text.h"
-#include "verb.h"
 
 namespace fovea::cli {
 namespace {

@@ -9,8 +9,7 @@
 #include <thread>
 #include <utility>
 
-#include "bench/png_writer.h"
-#include "bench/random.h"
+#include "bench/synthetic.h"
 #include "flags/json_text.h"
 #include "flags/sizes.h"
 #include "fovea/text.h"

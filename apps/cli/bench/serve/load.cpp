@@ -9,7 +9,7 @@
 #include <mutex>
 #include <thread>
 
-#include "bench/random.h"
+#include "bench/synthetic.h"
 #include "core/stopwatch.h"
 
 namespace fovea::cli {

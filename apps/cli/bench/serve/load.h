@@ -6,6 +6,8 @@
 #include <span>
 #include <vector>
 
+#include <string>
+#include "core/json_writer.h"
 #include "fovea/batcher.h"
 
 namespace fovea::cli {
@@ -43,5 +45,19 @@ struct ServeRun {
 /// Moments of `count` arrivals, `rate` per second on average, independent of each other; seconds
 /// after the beginning, ascending.
 [[nodiscard]] std::vector<double> arrivals(std::int64_t count, double rate, std::uint64_t seed);
+
+/// A load that was run in one way.
+struct ServeResult {
+  std::string way;                       ///< "one call", "engine" or "batcher"
+  std::optional<std::int64_t> delay_us;  ///< of a batcher
+  ServeRun run;
+};
+
+/// One line per result: throughput, latencies, how full batches were. The first is what the others
+/// are compared with.
+[[nodiscard]] std::string serve_table(std::span<const ServeResult> results);
+
+/// The list "results" of the benchmark's JSON (docs/cli.md).
+[[nodiscard]] JsonArray serve_json(std::span<const ServeResult> results);
 
 }  // namespace fovea::cli

@@ -1,5 +1,5 @@
 // What `fovea bench serve` prints and writes.
-#include "bench/serve/report.h"
+#include "bench/serve/load.h"
 
 #include "bench/samples.h"
 #include "report/table.h"

@@ -2,22 +2,20 @@
 #include <iostream>
 
 #include "bench/bench.h"
-#include "bench/png_writer.h"
-#include "bench/random.h"
-#include "bench/serve/report.h"
+#include "bench/serve/load.h"
+#include "bench/synthetic.h"
 #include "errors.h"
 #include "flags/cli11.h"
 #include "flags/flags.h"
-#include "flags/model_limits.h"
 #include "flags/parse.h"
 #include "flags/sizes.h"
 #include "fovea/version.h"
 #include "inputs.h"
 #include "output_file.h"
+#include "program.h"
 #include "progress.h"
 #include "report/report_json.h"
 #include "report/text.h"
-#include "verb.h"
 
 namespace fovea::cli {
 namespace {

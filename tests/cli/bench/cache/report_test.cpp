@@ -1,5 +1,5 @@
 // What is printed of a replay.
-#include "bench/cache/report.h"
+#include "bench/cache/replay.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

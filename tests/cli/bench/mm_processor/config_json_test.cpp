@@ -1,5 +1,5 @@
 // What a report says of its run.
-#include "bench/mm_processor/config_json.h"
+#include "bench/mm_processor/mm_flags.h"
 
 #include <gtest/gtest.h>
 

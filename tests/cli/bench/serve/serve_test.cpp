@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "bench/serve/report.h"
+#include "bench/serve/load.h"
 #include "support/json.h"
 
 namespace fovea::cli {

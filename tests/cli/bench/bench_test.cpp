@@ -1,4 +1,4 @@
-#include "bench/host_load.h"
+#include "bench/bench.h"
 
 #include <gtest/gtest.h>
 #include <sys/resource.h>

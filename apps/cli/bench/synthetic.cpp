@@ -1,4 +1,6 @@
-// Uncompressed PNG, big-endian throughout but for the block lengths:
+// Random numbers for workloads, and images of them.
+//
+// PNG without compression is big-endian throughout but for the block lengths:
 //
 //   89 'P' 'N' 'G' 0d 0a 1a 0a
 //   chunk = length u32, type [4], data [length], CRC-32 of type and data u32
@@ -10,11 +12,12 @@
 //   stored block = 01 if last else 00, length u16 little-endian, its complement, data [length]
 //
 // The data are the rows, each behind a byte 0: no filter.
-#include "bench/png_writer.h"
+#include "bench/synthetic.h"
 
 #include <algorithm>
 #include <array>
 #include <cstddef>
+#include <limits>
 #include <string_view>
 
 namespace fovea::cli {
@@ -102,6 +105,37 @@ void append_image_data(Bytes& out, std::span<const std::uint8_t> data) {
 }
 
 }  // namespace
+
+std::uint64_t Random::next() noexcept {
+  state_ += 0x9e3779b97f4a7c15U;  // 2^64 divided by the golden ratio
+  std::uint64_t mixed = state_;
+  mixed = (mixed ^ (mixed >> 30U)) * 0xbf58476d1ce4e5b9U;
+  mixed = (mixed ^ (mixed >> 27U)) * 0x94d049bb133111ebU;
+  return mixed ^ (mixed >> 31U);
+}
+
+double Random::uniform() noexcept { return static_cast<double>(next() >> 11U) * 0x1p-53; }
+
+std::int64_t Random::between(std::int64_t min, std::int64_t max) noexcept {
+  const std::uint64_t count = static_cast<std::uint64_t>(max - min) + 1;
+  // Draws above the last multiple of `count` would favour the small remainders.
+  const std::uint64_t usable = std::numeric_limits<std::uint64_t>::max() / count * count;
+  std::uint64_t drawn = next();
+  while (drawn >= usable) drawn = next();
+  return min + static_cast<std::int64_t>(drawn % count);
+}
+
+void Random::fill(std::span<std::uint8_t> bytes) noexcept {
+  while (!bytes.empty()) {
+    std::uint64_t bits = next();
+    const std::size_t count = std::min<std::size_t>(bytes.size(), sizeof(bits));
+    for (std::uint8_t& byte : bytes.first(count)) {
+      byte = static_cast<std::uint8_t>(bits);
+      bits >>= 8U;
+    }
+    bytes = bytes.subspan(count);
+  }
+}
 
 std::vector<std::uint8_t> encode_png(std::span<const std::uint8_t> rgb, std::int64_t width_px,
                                      std::int64_t height_px) {
