@@ -37,7 +37,7 @@ struct EncodeFlags {
   bool table = true;
 };
 
-/// What the table and the files are made of.
+/// The results of a run, of which the table and the files are made.
 struct EncodeRun {
   std::vector<Embedding> items;
   std::vector<std::optional<double>> differences;  ///< to the reference, one per item if asked for

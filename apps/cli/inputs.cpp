@@ -27,7 +27,8 @@ constexpr std::size_t kMaxListedFiles = 1'000'000;
 /// Most entries of their directories, whether they are images or not.
 constexpr std::size_t kMaxListedEntries = 1'000'000;
 
-/// What a name stands for: a file, the images of a directory, or what matches a pattern.
+/// Returns the files that a name stands for: itself, the images of a directory, or the matches of a
+/// pattern.
 std::vector<std::string> named_files(const std::string& name, PatternSearch& search) {
   std::error_code ignored;
   if (fs::is_directory(name, ignored)) {

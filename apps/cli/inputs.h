@@ -64,7 +64,7 @@ struct Input {
 /// Whether an image argument is @FILE, and no file of that name is there.
 [[nodiscard]] bool is_list(const std::string& argument);
 
-/// What a line of the file `list` names; absent if it is empty or a comment.
+/// Returns the path that a line of the file `list` names; absent if it is empty or a comment.
 /// @param number of the line. A UTF-8 byte order mark is no part of line 1.
 [[nodiscard]] std::optional<std::string> listed_path(const std::string& list, std::string_view line,
                                                      std::int64_t number);

@@ -14,7 +14,7 @@
 namespace fovea::cli {
 namespace {
 
-/// What a file is, whatever it is called: device and inode.
+/// The identity of a file, whatever it is called: device and inode.
 using FileId = std::pair<dev_t, ino_t>;
 
 std::optional<FileId> file_id(const std::string& path) {

@@ -24,7 +24,7 @@ class PatternSearch {
   PatternSearch(const CallBounds& bounds, std::size_t max_entries)
       : bounds_(bounds), max_entries_(max_entries), left_(max_entries) {}
 
-  /// What matches a pattern, sorted. Directories that cannot be read hold nothing.
+  /// Returns the paths that match a pattern, sorted. Directories that cannot be read hold nothing.
   /// @throws Error(kNotFound) if nothing does, Error(kInvalidArgument) if there is too much to look
   /// at, Error(kDeadline) or Error(kCancelled) by the bounds; all name the pattern.
   [[nodiscard]] std::vector<std::string> files(const std::string& pattern);

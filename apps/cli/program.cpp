@@ -141,7 +141,7 @@ std::optional<std::string> unknown_word(const CLI::App* verb) {
   return "unexpected argument \"" + typed + "\"";
 }
 
-/// What is wrong with the command line. A word that no verb knows explains more than the
+/// Says what is wrong with the command line. A word that no verb knows explains more than the
 /// requirement that was missed because of it, so it comes first.
 std::string usage_complaint(CLI::App& app, const CLI::ParseError& error) {
   CLI::App* verb = chosen_verb(app);

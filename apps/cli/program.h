@@ -10,7 +10,7 @@
 
 namespace fovea::cli {
 
-/// What the verbs share: where messages go and what to run once the command line is understood.
+/// The verbs share where messages go, and set what runs once the command line is understood.
 struct Program {
   Console console;
   std::function<int()> action;  ///< set by the chosen verb; returns the exit code
@@ -31,7 +31,7 @@ void add_bench(CLI::App& app, Program& program);
 void add_env(CLI::App& app, Program& program);
 void add_version(CLI::App& app, Program& program);
 
-/// What a verb is called, and what --help says around its flags.
+/// The name of a verb, and the text that --help puts around its flags.
 struct VerbText {
   const char* name;
   const char* summary;  ///< the line beside the name

@@ -8,7 +8,7 @@
 namespace fovea::cli {
 
 /// Shows on the console's status line what a long step is doing, and removes the line at its end.
-/// With a total, shows "label 3/10".
+/// Shows "label 3/10" if there is a total.
 class Progress {
  public:
   Progress(Console& console, std::string label, std::int64_t total = 0);

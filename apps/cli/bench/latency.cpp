@@ -23,7 +23,8 @@ namespace fovea::cli {
 namespace {
 
 constexpr double kPeakSeconds = 0.5;
-/// Of runs without a pause: the slowest counters move 20 times, which leaves 5 % open.
+/// The length of the runs without a pause: the slowest counters move 20 times, which leaves 5 %
+/// open.
 constexpr double kEnergySeconds = 2;
 
 struct LatencyFlags {

@@ -29,7 +29,7 @@ struct Measurement {
   [[nodiscard]] double best_ms() const;
   /// Rate of the faster mode.
   [[nodiscard]] double gflops() const { return timing.flops / best_ms() * 1e-6; }
-  /// Of a measurement with energy.
+  /// The energy of a measurement that has one.
   [[nodiscard]] double joules_per_image() const;
   [[nodiscard]] double joules_per_row() const;
 };

@@ -6,7 +6,7 @@
 
 namespace fovea::cli {
 
-/// What is reported of repeated measurements.
+/// The figures that are reported of repeated measurements.
 struct Summary {
   double mean = 0;
   double median = 0;

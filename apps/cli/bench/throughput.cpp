@@ -46,7 +46,7 @@ struct ThroughputRun {
   [[nodiscard]] double per_second(double count) const {
     return count * 1e3 / percentile(run_ms, 50);
   }
-  /// Of a repetition, on average, if `power` is known.
+  /// The energy of a repetition, on average, if `power` is known.
   [[nodiscard]] double joules() const { return power->watts * summarize(run_ms).mean / 1e3; }
 };
 

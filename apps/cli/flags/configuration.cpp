@@ -39,7 +39,7 @@ std::string variable_of(const std::string& name) {
 
 bool is_setting(const CLI::Option& option) { return option.get_group() == kSettings; }
 
-/// As the table of settings names it.
+/// Returns the name that the table of settings shows.
 std::string shown_name(const CLI::Option& option) {
   return (is_setting(option) ? "" : "--") + name_of(option);
 }

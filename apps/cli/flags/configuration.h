@@ -17,7 +17,7 @@ struct Setting {
   std::string origin;  ///< "command line", "FOVEA_PORT", the path of a file, "default"
 };
 
-/// What --config and --print-config of a verb lead to.
+/// The values of --config and --print-config, and what they lead to.
 struct Configuration {
   std::string file;
   bool print = false;

@@ -14,7 +14,7 @@ namespace fovea::cli {
 /// has more than a million values and keys: nothing can be too deep for whoever walks through the
 /// value.
 [[nodiscard]] std::optional<JsonDocument> parse_json(const std::string& text);
-/// As above; nothing either if it is no object.
+/// Parses as the function above; returns nothing either if the value is no object.
 [[nodiscard]] std::optional<JsonDocument> parse_json_object(const std::string& text);
 
 /// A text that was to be JSON for a message: "<text>", and if it is none, why and where.

@@ -13,7 +13,7 @@
 namespace fovea::cli {
 namespace {
 
-/// What is wrong with options for a model, if it is the options.
+/// Says what is wrong with options for a model, if it is the options.
 std::optional<std::string> complaint_about(const std::string& model, const EngineOptions& options) {
   try {
     (void)plan(model, {}, options);

@@ -54,7 +54,8 @@ void read_value(const std::string& text, const std::string& flag, const OptionFa
   }
 }
 
-/// What --help shows as the default: nothing for numbers that are 0, which stand for something.
+/// Returns what --help shows as the default: nothing for numbers that are 0, which stand for
+/// something.
 template <class Value>
 [[nodiscard]] std::string default_text(const Value& value) {
   if constexpr (requires { value.has_value(); }) {

@@ -224,7 +224,7 @@ void add_fetch_settings(CLI::App& verb, serve::MediaSourceOptions& media) {
   add_seconds(verb, "--video-fetch-timeout", media.video_timeout, "To fetch a video");
 }
 
-/// For language models that look for rows elsewhere than in a reply.
+/// Adds flags for language models that look for rows elsewhere than in a reply.
 void add_publishing_flags(CLI::App& verb, ServeFlags& flags) {
   verb.add_option("--ec-dir", flags.publish.options.directory,
                   "Folder where vLLM's ECExampleConnector looks for rows (default: none)")

@@ -10,13 +10,13 @@
 
 namespace fovea::cli {
 
-/// Where rows are published.
+/// The place where rows are published.
 struct PublishFlags {
   serve::PublisherOptions options;
   std::string hash = "sha256";
 };
 
-/// What is typed after `fovea serve`; texts become options once all of them are there.
+/// The command line of `fovea serve`; texts become options once all of them are there.
 struct ServeFlags {
   EngineFlags engine;
   PublishFlags publish;

@@ -16,17 +16,17 @@ namespace fovea::cli {
 [[nodiscard]] std::string items_table(std::span<const Embedding> items,
                                       std::span<const std::optional<double>> differences);
 
-/// What graphs did for the items, in one line. If some items were replayed on some of their paths
-/// and ran eagerly on others, it also says what each path did.
+/// Says in one line what graphs did for the items. If some items were replayed on some of their
+/// paths and ran eagerly on others, it also says what each path did.
 [[nodiscard]] std::string graphs_text(const Stats& stats);
 
-/// What each of several replicas did, one indented line per replica; empty for a single one.
+/// Says what each of several replicas did, in an indented line per replica; empty for a single one.
 [[nodiscard]] std::string replica_lines(std::span<const ReplicaStats> replicas);
 
-/// What the encoder cache did, as a line of its own; empty without a cache.
+/// Says what the encoder cache did, in a line of its own; empty without a cache.
 [[nodiscard]] std::string cache_line(const EncoderCacheStats& cache);
 
-/// What the engine counted between two moments.
+/// The differences of an engine's counters between two moments.
 struct GraphCounts {
   std::int64_t hits = 0;
   std::int64_t partial = 0;

@@ -11,7 +11,7 @@ namespace fovea::cli {
 
 /// JSON forms of what the program reports; docs/cli.md lists the keys.
 [[nodiscard]] JsonObject to_json(const Stats& stats);
-/// As above with the name of the device in front.
+/// Begins with the name of the device, and goes on as the function above.
 [[nodiscard]] JsonObject to_json(const ReplicaStats& replica);
 [[nodiscard]] JsonObject to_json(const PackingPlan& plan);
 [[nodiscard]] JsonObject to_json(const ModelReport& report);

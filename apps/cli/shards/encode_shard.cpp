@@ -132,7 +132,7 @@ class ShardRun {
     part_bytes_ = 0;
   }
 
-  /// What is encoded is not lost, unless it could not be written.
+  /// Keeps what is encoded, unless it could not be written.
   [[noreturn]] void end_early(const Error& error) {
     if (error.code() == ErrorCode::kIo) throw error;
     write_part();

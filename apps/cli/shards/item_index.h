@@ -9,7 +9,7 @@
 
 namespace fovea::cli {
 
-/// What a manifest says last about each path, in 48 bytes for each of its lines, so that ten
+/// Holds what a manifest says last about each path, in 48 bytes for each of its lines, so that ten
 /// million of them fit. add() in the order of the lines, then sort(), then ask.
 class ItemIndex {
  public:

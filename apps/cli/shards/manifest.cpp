@@ -13,10 +13,10 @@
 namespace fovea::cli {
 namespace {
 
-/// Of the format; another one is refused.
+/// The version of the format; another one is refused.
 constexpr std::int64_t kVersion = 2;
 
-/// What all shards of a folder have in common.
+/// The members that all shards of a folder have in common.
 JsonObject common_json(const ManifestHeader& header) {
   return {{"shards", header.shard.count},
           {"model", header.model},

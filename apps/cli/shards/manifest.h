@@ -25,7 +25,7 @@ struct ManifestHeader {
   std::map<std::string, std::string> options;  ///< those that rows depend on
 };
 
-/// What became of a file: rows, or an error.
+/// The outcome of a file: rows, or an error.
 struct ItemLine {
   std::string path;
   std::int64_t size = 0;
@@ -68,7 +68,7 @@ inline constexpr std::int64_t kMaxItemsOfPart = 65'536;
 /// @throws Error(kCorruptData) for anything that to_text() does not write, `place` in front.
 [[nodiscard]] ManifestLine parse_manifest_line(std::string_view text, const std::string& place);
 
-/// What is called while a manifest is read; what is empty is not.
+/// Functions that are called while a manifest is read; empty ones are not.
 struct ManifestVisitor {
   /// Lines of items that count, and where each begins in the file.
   std::function<void(const PartLine& part, const std::vector<ItemLine>& items,
@@ -77,7 +77,7 @@ struct ManifestVisitor {
   std::function<void(const LostLine&)> lost = {};
 };
 
-/// What is known when a manifest has been read.
+/// The end of a manifest that has been read.
 struct ManifestEnd {
   std::optional<ManifestHeader> header;  ///< absent: the file has no whole line
   std::int64_t bytes = 0;  ///< up to here the lines count; behind it is what a killed process left

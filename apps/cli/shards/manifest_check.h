@@ -10,7 +10,7 @@
 
 namespace fovea::cli {
 
-/// What the files of a shard are, and what is wrong with them.
+/// Counts of the files of a shard, and of what is wrong with them.
 struct ShardState {
   Shard shard;
   std::int64_t items = 0;   ///< with rows, each counted once
@@ -20,7 +20,7 @@ struct ShardState {
   std::int64_t problems = 0;
 };
 
-/// What the files in a folder of shards are together.
+/// The state of all shards of a folder together.
 struct FolderState {
   std::optional<ManifestHeader> header;  ///< of the first shard; the others are made likewise
   std::vector<ShardState> shards;        ///< that have a manifest, ascending
@@ -38,7 +38,7 @@ struct FolderState {
 /// @throws Error(kNotFound) if there is no manifest in the folder, Error(kIo).
 [[nodiscard]] FolderState check_manifests(const std::string& folder);
 
-/// What is wrong with a part, beginning with its name; absent if it is a safetensors file of the
+/// Says what is wrong with a part, its name in front; absent if it is a safetensors file of the
 /// size written down that holds the rows of exactly these items. Reads its header.
 [[nodiscard]] std::optional<std::string> problem_of_part(const std::string& path,
                                                          const PartLine& part,

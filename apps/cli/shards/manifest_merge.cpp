@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 
 constexpr std::size_t kWriteBytes = std::size_t{1} << 20;
 
-/// Where the line of an item is.
+/// The place of the line of an item.
 struct Place {
   std::string path;
   std::size_t shard = 0;  // index into FolderState::shards
@@ -64,7 +64,7 @@ class Merge {
                         }});
   }
 
-  /// By path; of the lines of a path the last one stays.
+  /// Sorts by path, and keeps the last line of each path.
   void sort() {
     std::sort(places_.begin(), places_.end(), [](const Place& a, const Place& b) {
       return std::tie(a.path, a.shard, b.offset) < std::tie(b.path, b.shard, a.offset);

@@ -8,7 +8,7 @@
 
 namespace fovea::cli {
 
-/// What a path is recognised by among many: 16 bytes of its SHA-256.
+/// The first 16 bytes of the SHA-256 of a path, by which it is recognised among many.
 using PathDigest = std::array<std::uint64_t, 2>;
 
 /// The SHA-256 of a path, as far as it is used here.

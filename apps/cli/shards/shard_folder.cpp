@@ -1,4 +1,4 @@
-// What a run finds of a shard, and what it adds.
+// A run takes what it finds of a shard, and adds to it.
 #include "shards/shard_folder.h"
 
 #include <algorithm>

@@ -57,7 +57,7 @@ class Translator {
     line_.put({flag, value});
     result_.sources.emplace(flag, source);
   }
-  /// As above, unless the flag is there.
+  /// Gives the flag unless it is there.
   void put_if_absent(const std::string& flag, const std::string& value, const std::string& source) {
     if (!line_.has(flag)) put(flag, value, source);
   }

@@ -9,7 +9,7 @@
 
 namespace fovea::cli {
 
-/// What of an item takes room in a cache.
+/// The part of an item that takes room in a cache.
 enum class Storage : std::uint8_t {
   kCompact,    ///< its rows
   kScattered,  ///< a slot for every position of its placeholder
@@ -24,7 +24,7 @@ struct ReplaySettings {
   double seconds = 1;              ///< between temporal patches of a video
 };
 
-/// What became of a trace.
+/// The outcome of a trace.
 struct ReplayResult {
   std::int64_t capacity = 0;   ///< slots
   std::int64_t peak_held = 0;  ///< most slots that requests held at the end of a step's planning

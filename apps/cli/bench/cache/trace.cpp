@@ -1,4 +1,5 @@
-// What comes to a scheduler: prompts with images and videos, some of them again and again.
+// Traces of what comes to a scheduler: prompts with images and videos, some of them again and
+// again.
 #include "bench/cache/trace.h"
 
 #include <algorithm>

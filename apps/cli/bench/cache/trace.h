@@ -24,7 +24,7 @@ struct TraceRequest {
 /// Requests by ascending step.
 using Trace = std::vector<TraceRequest>;
 
-/// What a trace of chance is made of.
+/// The settings of which a random trace is made.
 struct TraceOptions {
   std::int64_t num_requests = 200;
   std::int64_t max_items = 4;     ///< of a request: 1 to so many, all as likely

@@ -36,7 +36,7 @@ std::string convert_command(const HubDataset& dataset, const HubRequests& wanted
   return command;
 }
 
-/// What is there of the data set, and what to run.
+/// Says what is there of the data set, and what to run.
 std::string remedy(const HubDataset& dataset, const HubRequests& wanted) {
   const std::string convert = "`" + convert_command(dataset, wanted) + "`";
   std::error_code ignored;

@@ -24,7 +24,7 @@ struct HubRequests {
   std::uint64_t seed = 0;
 };
 
-/// Where tools/convert_dataset.py puts requests of this seed.
+/// Returns the file in which tools/convert_dataset.py puts requests of this seed.
 /// @throws Error(kNotFound) without a directory for caches.
 [[nodiscard]] std::string converted_file(const HubDataset& dataset, std::uint64_t seed);
 

@@ -35,7 +35,7 @@ struct MmFlags {
   std::string output_json;
   std::vector<std::string> without_effect;  ///< flags that were given
 
-  /// Of the workload and of dummy weights.
+  /// The seed of the workload and of dummy weights.
   [[nodiscard]] std::uint64_t seed() const { return engine.options.seed; }
   /// Whether requests are random, not read from files.
   [[nodiscard]] bool random() const {

@@ -161,7 +161,7 @@ JsonObject json_of(const Samples& samples, const std::vector<Statistic>& statist
   return json;
 }
 
-/// What `vllm bench mm-processor` writes as well, under its names; times in milliseconds.
+/// Adds what `vllm bench mm-processor` writes as well, under its names; times in milliseconds.
 JsonObject reference_json(const WorkloadRun& run, std::span<const double> percents) {
   const std::vector<Statistic> statistics = statistics_of(percents);
   const Samples e2e = samples_of(run, end_to_end().of);

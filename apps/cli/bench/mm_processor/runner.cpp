@@ -20,7 +20,7 @@ namespace {
 using Clock = Stopwatch::Clock;
 using Seconds = std::chrono::duration<double>;
 
-/// What became of a request.
+/// The outcome of a request.
 struct Answer {
   RequestRecord record;
   std::optional<std::string> failure;

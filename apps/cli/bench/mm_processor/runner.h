@@ -36,7 +36,7 @@ struct WorkloadRun {
   double seconds = 0;                 ///< in which the engine was at work, failed requests included
 };
 
-/// What both ways of running requests need.
+/// The arguments of both ways of running requests.
 struct RunContext {
   Engine& engine;
   std::span<const MmRequest> requests;

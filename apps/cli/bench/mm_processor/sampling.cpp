@@ -1,4 +1,4 @@
-// What is in the requests of a random workload: sizes, numbers, limits.
+// Requests of a random workload: sizes, numbers, limits.
 #include "bench/mm_processor/sampling.h"
 
 #include <algorithm>

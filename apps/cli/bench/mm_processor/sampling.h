@@ -22,7 +22,7 @@ struct ItemLimits {
   std::optional<std::int64_t> videos = 1;
 };
 
-/// What requests of random images and videos look like. The defaults are those of vLLM's
+/// The make-up of requests of random images and videos. The defaults are those of vLLM's
 /// random-mm dataset. Source: docs/reference/encoder_graphs.md, "Benchmark requests".
 struct SamplingOptions {
   std::int64_t items_per_request = 1;

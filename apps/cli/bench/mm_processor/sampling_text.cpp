@@ -110,7 +110,7 @@ bool same_size(const SizeBucket& a, const SizeBucket& b) {
          a.size.num_frames == b.size.num_frames;
 }
 
-/// As the notation has it: "(height, width, frames)".
+/// Writes a size as the notation has it: "(height, width, frames)".
 std::string bucket_text(const ItemSize& size) {
   return "(" + std::to_string(size.height_px) + ", " + std::to_string(size.width_px) + ", " +
          std::to_string(size.num_frames) + ")";

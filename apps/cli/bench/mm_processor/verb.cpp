@@ -80,7 +80,7 @@ void check_prompts(Modality modality, const std::optional<std::int64_t>& most,
   }
 }
 
-/// What no output may replace.
+/// Returns the files that no output may replace.
 std::vector<std::string> files_of_run(const MmFlags& flags, const Workload& workload) {
   const InputArgument dataset{.text = flags.dataset_path};
   std::vector<std::string> files = files_read(flags.engine.model, {&dataset, 1});

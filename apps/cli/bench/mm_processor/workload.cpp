@@ -19,7 +19,8 @@
 namespace fovea::cli {
 namespace {
 
-/// Of random videos; the frames count as sampled already, so it changes nothing but metadata.
+/// The rate of random videos; the frames count as sampled already, so it changes nothing but
+/// metadata.
 constexpr double kFramesPerSecond = 2.0;
 
 /// Reads one line of a JSONL file.
@@ -84,7 +85,8 @@ MediaItem make_item(const RandomItem& random_item, ImageEncoding encoding, std::
   return image_bytes(encode_png(rgb, size.width_px, size.height_px), std::move(name));
 }
 
-/// Of a file that is not there: nothing, the engine will say so.
+/// Returns the bytes of all files and random pixels; a file that is not there counts 0, and the
+/// engine will say so.
 std::uint64_t size_of(const MmRequest& request) {
   std::uint64_t size = 0;
   for (const RandomItem& item : request.random) {

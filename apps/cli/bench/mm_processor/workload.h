@@ -17,8 +17,8 @@ struct RandomItem {
   std::uint64_t seed = 0;
 };
 
-/// What one request of a benchmark asks to encode. Random items are made when they are sent, so
-/// that a large workload does not fill the memory.
+/// The items that one request of a benchmark asks to encode. Random items are made when they are
+/// sent, so that a large workload does not fill the memory.
 struct MmRequest {
   std::vector<RandomItem> random;
   std::vector<MediaItem> files;
@@ -56,7 +56,7 @@ enum class ImageEncoding : std::uint8_t {
 
 /// The items of a request, random pixels included.
 [[nodiscard]] std::vector<MediaItem> make_items(const MmRequest& request, ImageEncoding encoding);
-/// As make_items for every request, on all processors.
+/// Makes the items of every request, on all processors.
 [[nodiscard]] std::vector<std::vector<MediaItem>> make_all_items(
     std::span<const MmRequest> requests, ImageEncoding encoding);
 

@@ -22,7 +22,7 @@ struct ServeLoad {
   std::uint64_t seed = 0;  ///< of these moments
 };
 
-/// What became of a load.
+/// The outcome of a load.
 struct ServeRun {
   std::vector<double> latency_ms;  ///< of each request that got its rows, in no order
   std::int64_t refused = 0;        ///< for want of room

@@ -1,4 +1,4 @@
-// What `fovea bench serve` prints and writes.
+// Table and JSON of `fovea bench serve`.
 #include "bench/serve/load.h"
 
 #include "bench/samples.h"
