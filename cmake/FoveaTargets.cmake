@@ -56,7 +56,8 @@ function(fovea_fast target)
     target_precompile_headers(${target} ${scope} ${ARGN})
   endif()
   if(FOVEA_FAST_BUILD)
-    target_compile_options(${target} PRIVATE "$<$<CONFIG:Release,RelWithDebInfo>:-O0;-U_FORTIFY_SOURCE>")
+    target_compile_options(${target} PRIVATE
+      "$<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:Release,RelWithDebInfo>>:-O0;-U_FORTIFY_SOURCE>")
   endif()
 endfunction()
 

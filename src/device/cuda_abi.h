@@ -24,6 +24,7 @@ struct CudaDeviceOptions {
   int index = 0;  ///< number of the GPU as the driver counts
   CudaAttention attention = CudaAttention::kAuto;
   CudaWait wait = CudaWait::kAuto;
+  int sm_budget = 0;  ///< most SMs that work may occupy; 0: all
   /// Folder where the measured choices of GEMM algorithms are kept between processes, in
   /// a file for this GPU model and its software; made if absent. Empty: nothing is kept.
   std::string cache_dir;
@@ -43,8 +44,11 @@ struct CudaPlugin {
   /// that does not answer counts as unusable.
   std::vector<CudaGpu> (*list_gpus)(std::string& reason);
   /// @param options of a GPU that list_gpus says can be used.
-  /// @throws Error(kUnsupported) for attention that is not available, Error(kDevice), and
-  /// Error(kOutOfMemory).
+  /// Where a green context of that GPU is current to the calling thread, the device has the SMs of
+  /// that context.
+  /// @throws Error(kUnsupported) for attention that is not available and for an SM budget without a
+  /// driver that has green contexts, Error(kInvalidArgument) for an SM budget that the GPU does not
+  /// have or cannot set apart, Error(kDevice), and Error(kOutOfMemory).
   std::unique_ptr<Device> (*create_device)(const CudaDeviceOptions& options);
 };
 

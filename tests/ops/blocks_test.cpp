@@ -237,6 +237,12 @@ class BlocksTest : public ::testing::TestWithParam<OpCase> {
   void SetUp() override {
     if (f.exact_rows()) GTEST_SKIP() << "the CPU computes blocks op by op";
     if (!has_gpu_with(CudaAttention::kHopper)) GTEST_SKIP() << "needs Hopper's kernels";
+    if (has_few_sms()) GTEST_SKIP() << "too few SMs for all CTAs at once";
+  }
+
+  [[nodiscard]] bool has_few_sms() {
+    constexpr int kMostCtas = 120;
+    return f.device().properties().parallelism < kMostCtas;
   }
 
   /// One piece of work is at most `most` times as far from float32 as the ops one by one.

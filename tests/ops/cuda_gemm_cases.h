@@ -150,10 +150,11 @@ inline const Operands& operands_of(std::size_t number) {
   return all[number];
 }
 
-/// The GPU with choices of GEMM kernels kept in a folder.
-inline OpCase case_with_choices(const std::string& folder) {
+/// The GPU, or so many of its SMs, with choices of GEMM kernels kept in a folder.
+inline OpCase case_with_choices(const std::string& folder, int sm_budget = 0) {
   const CudaDeviceOptions options{.index = usable_gpus(find_cuda()).at(0),
                                   .attention = CudaAttention::kHopper,
+                                  .sm_budget = sm_budget,
                                   .cache_dir = folder};
   return {{.name = "cuda",
            .dtypes = {DType::kBF16},

@@ -22,35 +22,46 @@ struct Kernel {
   std::vector<int> splits = {1};
 };
 
+/// The file that a first GEMM makes the library write, and the lines of it before the choices,
+/// which tell how a GPU with so many SMs is named in it.
+struct ChoicesFile {
+  std::string path;
+  std::string header;
+};
+inline ChoicesFile first_choices(const std::string& folder, int sm_budget = 0) {
+  {
+    OpFixture f(case_with_choices(folder, sm_budget));
+    check(f, cases().front(), operands_of(0));
+  }
+  const std::vector<std::string> files = list_directory(folder);
+  ChoicesFile first;
+  EXPECT_EQ(files.size(), 1u);
+  if (files.empty()) return first;
+  first.path = folder + "/" + files.front();
+  std::istringstream file(read_text(first.path));
+  int lines = 0;
+  for (std::string line; lines < 2 && std::getline(file, line); ++lines)
+    first.header += line + '\n';
+  EXPECT_EQ(lines, 2) << "no choices were kept";
+  return first;
+}
+
 /// Skipped where there is no GPU that runs our kernels.
 class CudaGemmTest : public ::testing::Test {
  protected:
   void SetUp() override {
     if (!has_gpu_with(CudaAttention::kHopper)) GTEST_SKIP() << "no GPU that runs our kernels";
-    // A first GEMM makes the library write a file, which tells how this GPU is named in it.
-    {
-      OpFixture f(case_with_choices(folder()));
-      check(f, cases().front(), operands_of(0));
-    }
-    const std::vector<std::string> files = list_directory(folder());
-    ASSERT_EQ(files.size(), 1u);
-    path_ = folder() + "/" + files.front();
-    std::istringstream file(read_text(path()));
-    for (std::string line; header_lines_ < 2 && std::getline(file, line); ++header_lines_)
-      header_ += line + '\n';
-    ASSERT_EQ(header_lines_, 2) << "no choices were kept";
+    file_ = first_choices(folder());
+    ASSERT_FALSE(HasFailure());
   }
 
   [[nodiscard]] std::string folder() const { return folder_ / "made/when/needed"; }
-  [[nodiscard]] const std::string& path() const { return path_; }
-  /// The lines of a file of choices before the first of them.
-  [[nodiscard]] const std::string& header() const { return header_; }
+  [[nodiscard]] const std::string& path() const { return file_.path; }
+  [[nodiscard]] const std::string& header() const { return file_.header; }
 
  private:
   TemporaryDirectory folder_;
-  std::string path_;  // of the file
-  std::string header_;
-  int header_lines_ = 0;
+  ChoicesFile file_;
 };
 
 }  // namespace fovea::test

@@ -198,6 +198,24 @@ std::vector<float> compute(const OpCase& op_case, const Case& c, bool is_recorde
   return f.read(on_gpu.out);
 }
 
+TEST_F(CudaGemmTest, EveryKernelGivesTheSameBitsOnFewerSms) {
+  constexpr int kFewSms = 32;
+  const TemporaryDirectory folder_of_few;
+  const ChoicesFile few = first_choices(folder_of_few / "choices", kFewSms);
+  // More tiles of most kernels than there are SMs.
+  constexpr Case kManyTiles{.rows = 600, .in_features = 128, .out_features = 656};
+  for (const Kernel& kernel : kernels()) {
+    SCOPED_TRACE(kernel.name);
+    const std::string line = choice_line(kManyTiles, kernel.name, kernel.splits.front());
+    write_text(path(), header() + line);
+    write_text(few.path, few.header + line);
+    expect_same_bits(
+        compute(case_with_choices(folder_of_few / "choices", kFewSms), kManyTiles, true),
+        compute(case_with_choices(folder()), kManyTiles, true));
+    EXPECT_EQ(read_text(few.path), few.header + line) << "another kernel was measured";
+  }
+}
+
 TEST_F(CudaGemmTest, OnlyARehearsalMeasures) {
   const Case& c = kRecorded;
   const OpCase op_case = case_with_choices(folder());

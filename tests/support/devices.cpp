@@ -54,10 +54,12 @@ std::vector<AvailableDevice> available_devices() {
     if (!has_gpu_with(attention)) return;
     devices.push_back(cuda_device(name, {.index = gpus.front(), .attention = attention}));
   };
+  constexpr int kFewSms = 32;
   add("cuda", CudaAttention::kAuto);
   add("cuda_portable", CudaAttention::kPortable);
   add("cuda_hopper", CudaAttention::kHopper);
   add("cuda_cudnn", CudaAttention::kCudnn);
+  devices.push_back(cuda_device("cuda_few_sms", {.index = gpus.front(), .sm_budget = kFewSms}));
   return devices;
 }
 

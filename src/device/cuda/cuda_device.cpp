@@ -20,23 +20,24 @@ namespace {
 
 class CudaDevice final : public Device {
  public:
-  CudaDevice(const CudaDeviceOptions& options, std::string software,
-             std::shared_ptr<const Kernels> kernels, bool start_early)
-      : index_(options.index), kernels_(std::move(kernels)), host_wait_(options.wait) {
+  explicit CudaDevice(CudaDeviceParts parts)
+      : index_(parts.sms->device_index()),
+        sms_(std::move(parts.sms)),
+        kernels_(std::move(parts.kernels)),
+        clearing_(sms_->create_stream()),
+        host_wait_(parts.wait) {
     const DeviceGuard guard(index_);
     cudaDeviceProp found{};
     FOVEA_CUDA_CHECK(cudaGetDeviceProperties(&found, index_));
     properties_ = {.name = cat("cuda:", index_),
                    .description = found.name,
-                   .software = std::move(software),
+                   .software = std::move(parts.software),
                    .activation_dtype = DType::kBF16,
                    .host_memory = false,
-                   .parallelism = found.multiProcessorCount,
+                   .parallelism = sms_->num_sms(),
                    .total_bytes = found.totalGlobalMem};
-    traits_ = {.shared_bytes = found.sharedMemPerBlockOptin, .starts_kernels_early = start_early};
-    cudaStream_t stream = nullptr;
-    FOVEA_CUDA_CHECK(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking));
-    clearing_ = UniqueStream(stream);
+    traits_ = {.shared_bytes = found.sharedMemPerBlockOptin,
+               .starts_kernels_early = parts.start_early};
   }
 
   [[nodiscard]] const DeviceProperties& properties() const noexcept override { return properties_; }
@@ -66,11 +67,12 @@ class CudaDevice final : public Device {
 
   [[nodiscard]] std::unique_ptr<Stream> create_stream() override {
     return std::make_unique<CudaStream>(
-        index_, traits_, allocate(CudaStream::kLibraryScratchBytes + CudaStream::kOwnScratchBytes),
-        host_wait_);
+        index_, traits_, sms_->create_stream(),
+        allocate(CudaStream::kLibraryScratchBytes + CudaStream::kOwnScratchBytes), host_wait_);
   }
   [[nodiscard]] std::unique_ptr<Stream> create_copy_stream() override {
-    return std::make_unique<CudaStream>(index_, traits_, Buffer(), host_wait_);
+    return std::make_unique<CudaStream>(index_, traits_, sms_->create_stream(), Buffer(),
+                                        host_wait_);
   }
 
   [[nodiscard]] std::size_t allocated_bytes() const noexcept override { return allocated_; }
@@ -114,6 +116,7 @@ class CudaDevice final : public Device {
   }
 
   int index_;
+  std::shared_ptr<const SmPartition> sms_;
   std::shared_ptr<const Kernels> kernels_;
   DeviceProperties properties_;
   GpuTraits traits_{};
@@ -124,10 +127,8 @@ class CudaDevice final : public Device {
 
 }  // namespace
 
-std::unique_ptr<Device> make_device(const CudaDeviceOptions& options, std::string software,
-                                    std::shared_ptr<const Kernels> kernels, bool start_early) {
-  return std::make_unique<CudaDevice>(options, std::move(software), std::move(kernels),
-                                      start_early);
+std::unique_ptr<Device> make_device(CudaDeviceParts parts) {
+  return std::make_unique<CudaDevice>(std::move(parts));
 }
 
 std::string software_versions() {

@@ -61,11 +61,10 @@ CudaStream::CudaStream(int device_index, GpuTraits traits, cudaStream_t foreign,
   end_ = make_event(cudaEventDisableTiming | cudaEventBlockingSync);
 }
 
-CudaStream::CudaStream(int device_index, GpuTraits traits, Buffer scratch, HostWait& host_wait)
-    : CudaStream(device_index, traits, cudaStream_t{}, host_wait) {
-  const DeviceGuard guard(device_index_);
-  FOVEA_CUDA_CHECK(cudaStreamCreateWithFlags(&handle_, cudaStreamNonBlocking));
-  stream_ = UniqueStream(handle_);
+CudaStream::CudaStream(int device_index, GpuTraits traits, UniqueStream stream, Buffer scratch,
+                       HostWait& host_wait)
+    : CudaStream(device_index, traits, stream.get(), host_wait) {
+  stream_ = std::move(stream);
   scratch_ = std::move(scratch);
 }
 

@@ -18,7 +18,7 @@ struct GpuTraits {
   bool starts_kernels_early;  ///< kernels wait for their predecessors themselves, on the GPU
 };
 
-/// A non-blocking CUDA stream with the scratch memory of the ops submitted to it. Work on one
+/// A CUDA stream with the scratch memory of the ops submitted to it. Work on one
 /// stream runs in order, so one piece of scratch serves all of it; two streams never share.
 class CudaStream final : public Stream {
  public:
@@ -27,10 +27,11 @@ class CudaStream final : public Stream {
   /// Scratch of our own, for results that cannot go to their place at once.
   static constexpr std::size_t kOwnScratchBytes = std::size_t{32} << 20;
 
-  /// @param scratch kLibraryScratchBytes + kOwnScratchBytes of memory on GPU `device_index`, or
-  /// nothing for a stream that no op uses. @param host_wait how synchronize() waits; must outlive
-  /// the stream.
-  CudaStream(int device_index, GpuTraits traits, Buffer scratch, HostWait& host_wait);
+  /// @param stream of GPU `device_index`. @param scratch kLibraryScratchBytes + kOwnScratchBytes of
+  /// memory there, or nothing for a stream that no op uses. @param host_wait how synchronize()
+  /// waits; must outlive the stream.
+  CudaStream(int device_index, GpuTraits traits, UniqueStream stream, Buffer scratch,
+             HostWait& host_wait);
   /// A stream of somebody else, which must outlive this object.
   CudaStream(int device_index, GpuTraits traits, cudaStream_t foreign, HostWait& host_wait);
 

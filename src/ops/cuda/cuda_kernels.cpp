@@ -15,20 +15,16 @@ namespace fovea::cuda {
 
 namespace {
 
-int count_sms(int device_index) {
-  int count = 0;
-  FOVEA_CUDA_CHECK(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device_index));
-  return count;
-}
-
 class CudaKernels final : public Kernels {
  public:
-  CudaKernels(const CudaDeviceOptions& options, const KernelSets& sets)
+  CudaKernels(const CudaDeviceOptions& options, const KernelSets& sets,
+              std::shared_ptr<const SmPartition> sms)
       : device_index_(options.index),
-        num_sms_(count_sms(options.index)),
+        sms_(std::move(sms)),
+        num_sms_(sms_->num_sms()),
         has_hopper_kernels_(sets.hopper),
         has_hopper_attention_(sets.hopper && options.attention != CudaAttention::kPortable),
-        gemm_(options.index, options.cache_dir, sets.hopper),
+        gemm_(*sms_, options.cache_dir, sets.hopper),
         attention_(options, has_hopper_attention_, num_sms_, gemm_) {
     FOVEA_CHECK(
         options.attention != CudaAttention::kHopper || sets.hopper, kUnsupported,
@@ -84,7 +80,7 @@ class CudaKernels final : public Kernels {
   [[nodiscard]] ops::PreparedBlocks prepare_blocks(
       Device& device, std::span<const ops::BlockLayers> blocks) const override {
     if (!has_hopper_kernels_) return {};
-    return cuda::prepare_blocks(device, device_index_, blocks);
+    return cuda::prepare_blocks(device, *sms_, blocks);
   }
   [[nodiscard]] std::optional<std::vector<TensorView>> add_blocks(
       const Submission& submission, const ops::AddBlocksArgs& args) const override {
@@ -128,6 +124,7 @@ class CudaKernels final : public Kernels {
 
  private:
   int device_index_;
+  std::shared_ptr<const SmPartition> sms_;
   int num_sms_;
   bool has_hopper_kernels_;
   bool has_hopper_attention_;  // and may use it
@@ -138,8 +135,9 @@ class CudaKernels final : public Kernels {
 }  // namespace
 
 std::shared_ptr<const Kernels> make_cuda_kernels(const CudaDeviceOptions& options,
-                                                 const KernelSets& sets) {
-  return std::make_shared<const CudaKernels>(options, sets);
+                                                 const KernelSets& sets,
+                                                 std::shared_ptr<const SmPartition> sms) {
+  return std::make_shared<const CudaKernels>(options, sets, std::move(sms));
 }
 
 }  // namespace fovea::cuda

@@ -64,10 +64,15 @@ std::vector<CudaGpu> list_gpus(std::string& reason) {
 
 std::unique_ptr<Device> create_device(const CudaDeviceOptions& options) {
   const KernelSets sets = kernel_sets_of(options.index);
-  auto kernels = make_cuda_kernels(options, sets);
+  auto sms = std::make_shared<const SmPartition>(options.index, options.sm_budget);
+  auto kernels = make_cuda_kernels(options, sets, sms);
   std::string software = software_versions();
   if (options.attention == CudaAttention::kCudnn) software += ", " + CudnnAttention::software();
-  return make_device(options, std::move(software), std::move(kernels), sets.start_early);
+  return make_device({.sms = std::move(sms),
+                      .wait = options.wait,
+                      .software = std::move(software),
+                      .kernels = std::move(kernels),
+                      .start_early = sets.start_early});
 }
 
 [[gnu::section(".note.fovea"), gnu::aligned(4), gnu::used]] constexpr PluginNote kNote{

@@ -37,10 +37,12 @@ bool CublasLtMatmul::has_epilogue(const Gemm& gemm) {
          (gemm.activation == ops::Activation::kGeluTanh && gemm.residual == nullptr);
 }
 
-CublasLtMatmul::CublasLtMatmul(const Gemm& gemm) : has_residual_(gemm.residual != nullptr) {
+CublasLtMatmul::CublasLtMatmul(const Gemm& gemm, int num_sms)
+    : has_residual_(gemm.residual != nullptr) {
   FOVEA_CUDA_CHECK(cublasLtMatmulDescInit(&operation_, CUBLAS_COMPUTE_32F, CUDA_R_32F));
   set(&operation_, CUBLASLT_MATMUL_DESC_TRANSA, CUBLAS_OP_T);
   set(&operation_, CUBLASLT_MATMUL_DESC_EPILOGUE, epilogue_of(gemm));
+  set(&operation_, CUBLASLT_MATMUL_DESC_SM_COUNT_TARGET, std::int32_t{num_sms});
   if (gemm.bias != nullptr) {
     set(&operation_, CUBLASLT_MATMUL_DESC_BIAS_POINTER, gemm.bias);
     set(&operation_, CUBLASLT_MATMUL_DESC_BIAS_DATA_TYPE, CUDA_R_16BF);

@@ -16,8 +16,8 @@ class CublasLtMatmul {
   /// Whether the library has the epilogue: no activation, or tanh-GELU without a residual.
   [[nodiscard]] static bool has_epilogue(const Gemm& gemm);
 
-  /// @param gemm has_epilogue(gemm) holds.
-  explicit CublasLtMatmul(const Gemm& gemm);
+  /// @param gemm has_epilogue(gemm) holds. @param num_sms what the library chooses algorithms for.
+  CublasLtMatmul(const Gemm& gemm, int num_sms);
   CublasLtMatmul(const CublasLtMatmul&) = delete;
   CublasLtMatmul& operator=(const CublasLtMatmul&) = delete;
 

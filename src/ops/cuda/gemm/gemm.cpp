@@ -105,11 +105,10 @@ std::vector<float> relative_times(GemmStopwatch& stopwatch,
   return medians;
 }
 
-std::string identity_of(int device_index) {
+std::string identity_of(const SmPartition& sms) {
   cudaDeviceProp properties{};
-  FOVEA_CUDA_CHECK(cudaGetDeviceProperties(&properties, device_index));
-  return cat(properties.name, ", ", properties.multiProcessorCount, " multiprocessors, ",
-             software_versions());
+  FOVEA_CUDA_CHECK(cudaGetDeviceProperties(&properties, sms.device_index()));
+  return cat(properties.name, ", ", sms.num_sms(), " multiprocessors, ", software_versions());
 }
 
 std::string path_in(const std::string& cache_dir, const std::string& identity) {
@@ -139,15 +138,16 @@ Gemm gemm_of(const ops::LinearArgs& args, bool is_recorded) {
                      .largest_bias = args.weight.largest_bias}};
 }
 
-GemmLibrary::GemmLibrary(int device_index, const std::string& cache_dir, bool has_hopper_kernels)
-    : own_(has_hopper_kernels ? std::make_unique<const HopperGemm>(device_index) : nullptr) {
-  const std::string identity = identity_of(device_index);
+GemmLibrary::GemmLibrary(const SmPartition& sms, const std::string& cache_dir,
+                         bool has_hopper_kernels)
+    : own_(has_hopper_kernels ? std::make_unique<const HopperGemm>(sms) : nullptr),
+      num_sms_(sms.num_sms()) {
+  const std::string identity = identity_of(sms);
   choices_ = std::make_unique<GemmChoiceTable>(path_in(cache_dir, identity), identity);
-  const DeviceGuard guard(device_index);
+  const DeviceGuard guard(sms.device_index());
   cublasLtHandle_t handle = nullptr;
   FOVEA_CUDA_CHECK(cublasLtCreate(&handle));
   library_ = UniqueCublasLt(handle);
-  FOVEA_CUDA_CHECK(cudaDeviceGetAttribute(&num_sms_, cudaDevAttrMultiProcessorCount, device_index));
 }
 
 GemmLibrary::~GemmLibrary() = default;
@@ -180,9 +180,10 @@ std::vector<GemmChoice> GemmLibrary::candidates(CudaStream& stream, const Gemm& 
     return candidates;
   }
   const std::size_t at_most = std::min(most - candidates.size(), kMaxLibraryCandidates);
-  for (const cublasLtMatmulAlgo_t& algorithm : CublasLtMatmul(gemm).candidates(
-           library_.get(), common_alignment(gemm), stream.library_scratch().size(),
-           static_cast<int>(at_most))) {
+  for (const cublasLtMatmulAlgo_t& algorithm :
+       CublasLtMatmul(gemm, num_sms_)
+           .candidates(library_.get(), common_alignment(gemm), stream.library_scratch().size(),
+                       static_cast<int>(at_most))) {
     candidates.push_back(
         {.way = GemmChoice::Way::kLibrary, .algorithm = algorithm, .rows = gemm.rows});
   }
@@ -197,8 +198,9 @@ bool GemmLibrary::fits(CudaStream& stream, const Gemm& gemm, const GemmChoice& c
   if (choice.way == GemmChoice::Way::kUnfused) return true;
   if (is_ours(gemm)) return false;
   // An algorithm chosen for another row count may demand what this one does not have.
-  return choice.rows == gemm.rows || CublasLtMatmul(gemm).accepts(library_.get(), choice.algorithm,
-                                                                  stream.library_scratch().size());
+  return choice.rows == gemm.rows ||
+         CublasLtMatmul(gemm, num_sms_)
+             .accepts(library_.get(), choice.algorithm, stream.library_scratch().size());
 }
 
 GemmChoice GemmLibrary::choose(CudaStream& stream, const Gemm& gemm) {
@@ -246,7 +248,7 @@ void GemmLibrary::run(CudaStream& stream, const Gemm& gemm, const GemmChoice& ch
   switch (choice.way) {
     case GemmChoice::Way::kOwn: return own_->run(stream, gemm, choice.own);
     case GemmChoice::Way::kLibrary:
-      return CublasLtMatmul(gemm).run(library_.get(), gemm, choice.algorithm, stream);
+      return CublasLtMatmul(gemm, num_sms_).run(library_.get(), gemm, choice.algorithm, stream);
     case GemmChoice::Way::kUnfused:
       return run_unfused(stream, gemm, num_sms_, [&](const Gemm& plain) { run(stream, plain); });
   }

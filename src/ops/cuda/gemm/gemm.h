@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "device/cuda/cuda_stream.h"
+#include "device/cuda/sm_partition.h"
 #include "fovea/tower/ops/linear.h"
 #include "ops/cuda/common/packed_heads.h"
 
@@ -118,7 +119,7 @@ class GemmLibrary {
   /// @param cache_dir folder where choices are kept between processes, in a file named after what
   ///   they are valid for; empty: nowhere. A damaged file is ignored and replaced.
   /// @param has_hopper_kernels whether the GPU runs them; otherwise cuBLASLt computes everything.
-  GemmLibrary(int device_index, const std::string& cache_dir, bool has_hopper_kernels);
+  GemmLibrary(const SmPartition& sms, const std::string& cache_dir, bool has_hopper_kernels);
   ~GemmLibrary();
   GemmLibrary(const GemmLibrary&) = delete;
   GemmLibrary& operator=(const GemmLibrary&) = delete;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -23,9 +24,9 @@ constexpr std::int64_t kFp8Multiple = 16;  // of features: rows are multiples of
 /// Uploads bytes. Blocks until the copy is done.
 Buffer upload_bytes(Device& device, const void* host, std::size_t bytes) {
   Buffer buffer = device.allocate(bytes);
-  FOVEA_CUDA_CHECK(
-      cudaMemcpyAsync(buffer.data(), host, bytes, cudaMemcpyHostToDevice, cudaStreamPerThread));
-  FOVEA_CUDA_CHECK(cudaStreamSynchronize(cudaStreamPerThread));
+  const std::unique_ptr<Stream> stream = device.create_copy_stream();
+  stream->copy(buffer.data(), static_cast<const std::byte*>(host), bytes);
+  stream->synchronize();
   return buffer;
 }
 

@@ -40,13 +40,14 @@ bool suits(const BlockKernel& kernel, const ops::BlockLayers& block, float epsil
          block.activation == kernel.activation && block.epsilon == epsilon;
 }
 
-std::vector<const BlockKernel*> find_kernels(std::span<const ops::BlockLayers> blocks) {
+std::vector<const BlockKernel*> find_kernels(cudaStream_t stream, int num_sms,
+                                             std::span<const ops::BlockLayers> blocks) {
   std::vector<const BlockKernel*> kernels;
   for (const BlockKernel& kernel : block_kernels()) {
     bool suits_all = true;
     for (const ops::BlockLayers& block : blocks)
       suits_all = suits_all && suits(kernel, block, blocks.front().epsilon);
-    if (suits_all && kernel.prepare()) kernels.push_back(&kernel);
+    if (suits_all && kernel.prepare(stream, num_sms)) kernels.push_back(&kernel);
   }
   return kernels;
 }
@@ -79,17 +80,23 @@ BlockWeights describe(const TensorMaps& maps, const BlockKernel& kernel,
 
 const float* floats_of(ConstTensorView view) { return reinterpret_cast<const float*>(view.data); }
 
+/// Where constants are made, and the kernels that read them.
+struct Preparation {
+  Device& device;
+  cudaStream_t stream;
+  std::span<const BlockKernel* const> kernels;
+};
+
 /// Makes the constants of a block in memory of its own, which all kernels read.
-Buffer make_constants(Device& device, std::span<const BlockKernel* const> kernels,
-                      const ops::BlockLayers& block, const ops::BlockLayers* next,
-                      BlockWeights& weights) {
+Buffer make_constants(const Preparation& in, const ops::BlockLayers& block,
+                      const ops::BlockLayers* next, BlockWeights& weights) {
   std::array<std::size_t, kNumBlockGemms> columns{};
-  for (const BlockKernel* kernel : kernels)
+  for (const BlockKernel* kernel : in.kernels)
     for (std::size_t i = 0; i < columns.size(); ++i)
       columns[i] = std::max(columns[i], static_cast<std::size_t>(kernel->constants[i]));
   std::size_t count = columns[kProj];  // of the entry
   for (const std::size_t of_gemm : columns) count += of_gemm;
-  Buffer buffer = device.allocate(count * sizeof(float2));
+  Buffer buffer = in.device.allocate(count * sizeof(float2));
   BlockConstantsWork work{};
   auto* to = reinterpret_cast<float2*>(buffer.data());
   const auto gemms = gemms_of(block);
@@ -108,7 +115,7 @@ Buffer make_constants(Device& device, std::span<const BlockKernel* const> kernel
   work.gamma2 = floats_of(block.norm2_weight);
   work.beta2 = floats_of(block.norm2_bias);
   work.next_gamma1 = next != nullptr ? floats_of(next->norm1_weight) : nullptr;
-  kernels.front()->make_constants(cudaStreamPerThread, work);
+  in.kernels.front()->make_constants(in.stream, work);
   return buffer;
 }
 
@@ -151,10 +158,11 @@ BlocksWork make_work(const BlockKernel& kernel, const PreparedTower& prepared,
 
 }  // namespace
 
-ops::PreparedBlocks prepare_blocks(Device& device, int device_index,
+ops::PreparedBlocks prepare_blocks(Device& device, const SmPartition& sms,
                                    std::span<const ops::BlockLayers> blocks) {
-  const DeviceGuard guard(device_index);
-  std::vector<const BlockKernel*> kernels = find_kernels(blocks);
+  const DeviceGuard guard(sms.device_index());
+  const UniqueStream stream = sms.create_stream();
+  std::vector<const BlockKernel*> kernels = find_kernels(stream.get(), sms.num_sms(), blocks);
   if (kernels.empty()) return {};
   const TensorMaps maps;
   auto prepared = std::make_shared<PreparedTower>();
@@ -162,11 +170,12 @@ ops::PreparedBlocks prepare_blocks(Device& device, int device_index,
   for (std::size_t i = 0; i < blocks.size(); ++i) {
     BlockWeights weights = describe(maps, *kernels.front(), blocks[i]);
     const ops::BlockLayers* const next = i + 1 < blocks.size() ? &blocks[i + 1] : nullptr;
-    prepared->constants.push_back(make_constants(device, kernels, blocks[i], next, weights));
+    prepared->constants.push_back(
+        make_constants({device, stream.get(), kernels}, blocks[i], next, weights));
     prepared->blocks.push_back(weights);
   }
   prepared->kernels = std::move(kernels);
-  FOVEA_CUDA_CHECK(cudaStreamSynchronize(cudaStreamPerThread));
+  FOVEA_CUDA_CHECK(cudaStreamSynchronize(stream.get()));
   return {std::move(prepared)};
 }
 

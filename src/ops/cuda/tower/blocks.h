@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "device/cuda/cuda_stream.h"
+#include "device/cuda/sm_partition.h"
 #include "fovea/tower/ops/blocks.h"
 
 namespace fovea::cuda {
@@ -66,16 +67,17 @@ struct BlockKernel {
   ops::Activation activation;
   std::size_t mail_bytes;
   int constants[kNumBlockGemms];  ///< float2 each, with what is read beyond the last column
-  /// Whether the current GPU can have all CTAs at work at once. Once, before the others.
-  bool (*prepare)();
+  /// Whether a partition of the current GPU can have all CTAs at work at once, an SM for each.
+  /// Before the others. @param stream of the partition. @param num_sms of the partition.
+  bool (*prepare)(cudaStream_t stream, int num_sms);
   void (*make_constants)(cudaStream_t stream, const BlockConstantsWork& work);
   void (*launch)(const CudaStream& stream, const BlocksWork& work);
 };
 /// Those of fewer rows first.
 [[nodiscard]] std::span<const BlockKernel> block_kernels();
 
-/// ops::prepare_blocks on a Hopper GPU.
-[[nodiscard]] ops::PreparedBlocks prepare_blocks(Device& device, int device_index,
+/// ops::prepare_blocks on SMs of a Hopper GPU.
+[[nodiscard]] ops::PreparedBlocks prepare_blocks(Device& device, const SmPartition& sms,
                                                  std::span<const ops::BlockLayers> blocks);
 /// ops::add_blocks of what prepare_blocks has made, and the bytes of its taps in the arena.
 [[nodiscard]] std::optional<std::vector<TensorView>> add_blocks(const Submission& submission,

@@ -71,16 +71,16 @@ struct BlockInstance {
     }
   };
 
-  static bool prepare() {
+  static bool prepare(cudaStream_t stream, int num_sms) {
     if (cudaFuncSetAttribute(blocks_kernel<Sizes>, cudaFuncAttributeMaxDynamicSharedMemorySize,
                              kSharedBytes) != cudaSuccess) {
       (void)cudaGetLastError();
       return false;
     }
-    const Launch launch(nullptr);
+    const Launch launch(stream);
     int clusters = 0;
     FOVEA_CUDA_CHECK(cudaOccupancyMaxActiveClusters(&clusters, blocks_kernel<Sizes>, launch.get()));
-    return clusters * kSplits >= Sizes::kCtas;
+    return std::min(clusters * kSplits, num_sms) >= Sizes::kCtas;
   }
 
   static void make_constants(cudaStream_t stream, const BlockConstantsWork& work) {

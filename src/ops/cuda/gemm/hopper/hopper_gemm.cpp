@@ -81,11 +81,13 @@ double modelled_cycles(const Gemm& gemm, const HopperGemmPlan& plan, int most_ct
 
 }  // namespace
 
-HopperGemm::HopperGemm(int device_index) {
-  const DeviceGuard guard(device_index);
-  FOVEA_CUDA_CHECK(cudaDeviceGetAttribute(&num_sms_, cudaDevAttrMultiProcessorCount, device_index));
-  for (const HopperGemmKernel* kernel : all_kernels())
-    if (const int most = kernel->prepare(); most > 0) most_ctas_[kernel] = most;
+HopperGemm::HopperGemm(const SmPartition& sms) : num_sms_(sms.num_sms()) {
+  const DeviceGuard guard(sms.device_index());
+  const UniqueStream stream = sms.create_stream();
+  for (const HopperGemmKernel* kernel : all_kernels()) {
+    if (const int most = kernel->prepare(stream.get(), num_sms_); most > 0)
+      most_ctas_[kernel] = most;
+  }
 }
 
 bool HopperGemm::accepts(const Gemm& gemm) {

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "device/cuda/cuda_stream.h"
+#include "device/cuda/sm_partition.h"
 #include "ops/cuda/common/tensor_maps.h"
 #include "ops/cuda/gemm/gemm.h"
 
@@ -48,9 +49,10 @@ struct HopperGemmKernel {
   int head_dim;    ///< of the queries, keys and values that it stores; 0: plain rows
   int chunk_cols;  ///< columns that TMA stores at once; 0: it does not store
   GemmFormat format;
-  /// Once per GPU, which is the current one, before the first launch.
+  /// Once per partition of the current GPU, before the first launch there.
+  /// @param stream of the partition. @param num_sms of the partition.
   /// @return CTAs that it can have at work at once; 0: it cannot run the kernel.
-  int (*prepare)();
+  int (*prepare)(cudaStream_t stream, int num_sms);
   void (*launch)(CudaStream& stream, const HopperGemmWork& work, int num_ctas);
 };
 /// Kernels with one warp group, with two or three that share a tile, and with two that take turns;
@@ -67,7 +69,7 @@ class HopperGemm {
  public:
   static constexpr int kMaxCluster = 8;  ///< CTAs; more are not portable
 
-  explicit HopperGemm(int device_index);
+  explicit HopperGemm(const SmPartition& sms);
 
   /// Whether addresses, strides and sizes suit TMA: multiples of 16 bytes.
   [[nodiscard]] static bool accepts(const Gemm& gemm);
@@ -100,7 +102,7 @@ class HopperGemm {
   [[nodiscard]] CUtensorMap describe(const Matrix& matrix) const;
 
   TensorMaps tensor_maps_;
-  int num_sms_ = 0;
+  int num_sms_;
   std::map<const HopperGemmKernel*, int> most_ctas_;  // at work at once; of those that can run
 };
 

@@ -270,26 +270,22 @@ void launch_gemm(CudaStream& stream, const HopperGemmWork& work, int num_ctas) {
   FOVEA_CUDA_CHECK(cudaLaunchKernelEx(launch.get(), &gemm_kernel<P>, work));
 }
 
-/// Prepares the kernel for the current GPU. @return CTAs that can be at work at once.
+/// HopperGemmKernel::prepare.
 template <class P>
-int prepare() {
+int prepare(cudaStream_t stream, int num_sms) {
   FOVEA_CUDA_CHECK(cudaFuncSetAttribute(&gemm_kernel<P>,
                                         cudaFuncAttributeMaxDynamicSharedMemorySize,
                                         static_cast<int>(sizeof(Shared<P>))));
-  const GemmLaunch<P> launch(nullptr, 1, P::kPeers);
+  int ctas_each = 0;
+  FOVEA_CUDA_CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&ctas_each, &gemm_kernel<P>,
+                                                                 P::kThreads, sizeof(Shared<P>)));
   if constexpr (P::kPeers > 1) {
+    const GemmLaunch<P> launch(stream, 1, P::kPeers);
     int clusters = 0;
     FOVEA_CUDA_CHECK(cudaOccupancyMaxActiveClusters(&clusters, &gemm_kernel<P>, launch.get()));
-    return clusters * P::kPeers;
+    return std::min(clusters, num_sms * ctas_each / P::kPeers) * P::kPeers;
   } else {
-    int device = 0;
-    int sms = 0;
-    int blocks_each = 0;
-    FOVEA_CUDA_CHECK(cudaGetDevice(&device));
-    FOVEA_CUDA_CHECK(cudaDeviceGetAttribute(&sms, cudaDevAttrMultiProcessorCount, device));
-    FOVEA_CUDA_CHECK(cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks_each, &gemm_kernel<P>,
-                                                                   P::kThreads, sizeof(Shared<P>)));
-    return sms * blocks_each;
+    return num_sms * ctas_each;
   }
 }
 
