@@ -178,6 +178,11 @@ constexpr auto option_table(std::type_identity<EngineOptions>) {
              "soonest; sleep leaves it to others and adds some 0.1 ms to a batch; auto "
              "spins, but sleeps while the host is busy",
              detail::kOfDevice),
+      option("sm_budget", &EngineOptions::sm_budget,
+             "SMs of each GPU that the tower may occupy, rounded down to what the driver can "
+             "set apart (multiples of 8 on Hopper), so that a decoder finds the rest free "
+             "(default: all)",
+             detail::kOfDevice),
       option("quantization", &EngineOptions::quantization,
              "Multiplies numbers of 8 bits, faster and less precise: fp8 in all blocks "
              "but the first three, on Hopper only; int8 in all blocks, on CPUs only",

@@ -176,6 +176,13 @@ struct EngineOptions {
   /// Error(kUnsupported) for float32 on a GPU. With kInt8 it holds for what stays without 8 bits.
   ComputeDType dtype_compute = ComputeDType::kAuto;
   GpuWait gpu_wait = GpuWait::kAuto;
+  /// SMs of each GPU that the engine may occupy, so that others find the rest free: as many of them
+  /// as the driver can set apart, on Hopper a multiple of 8. Graphs are captured for these SMs.
+  /// GEMM and attention kernels are chosen for their number, so rows of two budgets may differ as
+  /// those of two GPUs do. 0: all, or those of the green context that is current to the loading
+  /// thread and outlives the engine. Error(kUnsupported) on a CPU, Error(kInvalidArgument) for more
+  /// than there are or too few.
+  int sm_budget = 0;
   /// On a GPU: times every graph after its capture and runs eagerly what is faster that way.
   bool measure_graphs = true;
   /// Folder in which measurements on a GPU are kept for the next process: the times above, and the

@@ -20,6 +20,8 @@ namespace {
 constexpr int kMaxReplicas = 64;
 
 Backend make_cpu(const EngineOptions& options) {
+  FOVEA_CHECK(options.sm_budget == 0, kUnsupported, "sm_budget ", options.sm_budget,
+              " needs a GPU, a CPU has no SMs; use --device cuda or leave out --sm-budget");
   const DType compute = compute_dtype(options, DType::kF32);
   Backend backend;
   backend.kernels = make_cpu_kernels(detect_cpu_isa(), options.num_threads, compute);
@@ -101,6 +103,7 @@ Backend make_backend(const std::string& name, const EngineOptions& options) {
   CudaDeviceOptions device{.index = index,
                            .attention = to_cuda(options.attention),
                            .wait = to_cuda(options.gpu_wait),
+                           .sm_budget = options.sm_budget,
                            .cache_dir = options.cache_dir};
   try {
     return {nullptr, make_cuda_device(cuda, device)};

@@ -61,6 +61,11 @@ TEST(ComputeDtype, Bfloat16IsNoFasterWithoutItsInstructions) {
   EXPECT_FALSE(gains_by_bf16(CpuIsa::kAvx2));
 }
 
+TEST(SmBudget, IsRefusedOnACpu) {
+  test::expect_error(ErrorCode::kUnsupported, "sm_budget 64 needs a GPU",
+                     [] { (void)make_backend("cpu", {.num_threads = 1, .sm_budget = 64}); });
+}
+
 class Lines final : public LogSink {
  public:
   void write(LogLevel level, std::string_view line) override {

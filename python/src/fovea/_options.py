@@ -23,6 +23,7 @@ class Options(TypedDict, total=False):
     quantization: str
     dtype_compute: str
     gpu_wait: str
+    sm_budget: int
     media_profile: str
     image_backend: str
     rgba_background_color: Tuple[int, int, int]
