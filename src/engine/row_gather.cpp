@@ -2,6 +2,7 @@
 #include "engine/row_gather.h"
 
 #include <algorithm>
+#include <array>
 #include <memory>
 #include <utility>
 
@@ -28,14 +29,23 @@ Device* find_device(std::span<const Backend> backends, int number) {
 }  // namespace
 
 RowGather::RowGather(Engine& engine, const Destinations& to)
-    : engine_(engine), to_(to), memory_(engine.impl_->gathers.take()) {}
+    : engine_(engine),
+      to_(to),
+      mover_(*engine.impl_->backends.front().device),
+      memory_(engine.impl_->gathers.take()) {
+  mover_.attach({&to_.stream, 1});
+}
 
 RowGather::~RowGather() {
-  if (device_ == nullptr || !queue_) return;
   try {
-    memory_->readers(*device_).wait_for(*queue_);
+    end_use();
   } catch (...) {  // NOLINT: a device that has failed reads nothing, and its next call says so
   }
+}
+
+void RowGather::end_use() {
+  if (device_ == nullptr) return;
+  memory_->readers(*std::exchange(device_, nullptr)).wait_for(mover_.callers_queue());
 }
 
 std::vector<Embedding> RowGather::encode(Engine& engine, ItemView items, const Destinations& to,
@@ -82,31 +92,24 @@ std::byte* RowGather::reserve(int device, std::size_t bytes) {
   FOVEA_CHECK(found != nullptr, kInternal, "the engine is on another device than ", device);
   stream_ = device == RowBlock::kHost ? CallerStream{}
                                       : CallerStream{.device = device, .handle = to_.stream.handle};
+  const bool waits = to_.stream.device == CallerStream::kNone;  // the caller has no stream
+  const std::array streams{stream_, CallerStream{}};
+  mover_.attach(std::span(streams).first(waits ? 2 : 1));
+  std::byte* const memory = memory_->reserve(*found, bytes, /*is_ordered=*/true);
+  mover_.callers_queue().wait_for(memory_->readers(*found));
   device_ = found;
-  std::byte* const memory = memory_->reserve(*device_, bytes, /*is_ordered=*/true);
-  queue().wait_for(memory_->readers(*device_));
   return memory;
 }
 
-Stream& RowGather::queue() {
-  if (!queue_) {
-    Device& device = *engine_.impl_->backends.front().device;
-    const CallerStream& callers = device_ != nullptr ? stream_ : to_.stream;
-    queue_ = callers.device == CallerStream::kNone
-                 ? device.create_copy_stream()
-                 : device.adopt_stream(callers.device, callers.handle);
+void RowGather::copy(std::span<const RowBlock> from, std::span<Embedding> results) {
+  std::vector<RowMove> moves;
+  for (std::size_t i = 0; i < from.size(); ++i) {
+    const RowTarget target{&results[i], &to_.blocks[i], to_.blocks[i].dtype};
+    if (from[i].rows > 0) moves.emplace_back(from[i], engine_.impl_->report.width, target);
   }
-  return *queue_;
-}
-
-void RowGather::copy(const RowBlock& from, const RowBlock& to) {
-  if (from.rows == 0) return;
-  queue().copy_rows(copy_to_block(rows_of_block(from, engine_.impl_->report.width), to));
-  reads_host_ |= from.device == RowBlock::kHost;
-}
-
-void RowGather::finish() {
-  if (queue_ && (reads_host_ || to_.stream.device == CallerStream::kNone)) queue_->synchronize();
+  if (!moves.empty()) mover_.move(std::move(moves), &mover_.callers_queue());
+  end_use();
+  mover_.finish();
 }
 
 }  // namespace fovea

@@ -2,7 +2,6 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <span>
 #include <vector>
 
@@ -10,6 +9,7 @@
 #include "engine/prepare/item_view.h"
 #include "fovea/engine.h"
 #include "rows/batch_memory.h"
+#include "rows/row_mover.h"
 
 namespace fovea {
 
@@ -50,21 +50,21 @@ class RowGather {
   /// default stream of the GPU if it has none. After reserve().
   [[nodiscard]] const CallerStream& stream() const noexcept { return stream_; }
 
-  /// Submits a copy of rows, behind what the stream holds. @param from of the same dtype as `to`.
-  void copy(const RowBlock& from, const RowBlock& to);
-  /// What was copied is there; on a GPU, with a stream, for what the caller puts on it from now on.
-  void finish();
+  /// Copies rows to blocks, behind what the stream holds. They are there when this returns, or, on
+  /// GPUs with a stream, for what the caller puts on it from now on.
+  /// @param from of each item, of the dtype of its block. @param results of the items.
+  void copy(std::span<const RowBlock> from, std::span<Embedding> results);
 
  private:
-  [[nodiscard]] Stream& queue();
+  /// What the stream holds uses the memory, and nothing after it.
+  void end_use();
 
   Engine& engine_;
   Destinations to_;
   CallerStream stream_;
+  RowMover mover_;
   Spares<BatchMemory>::Loan memory_;
-  Device* device_ = nullptr;       // of the memory, once it is reserved
-  std::unique_ptr<Stream> queue_;  // that of the caller, or one of our own
-  bool reads_host_ = false;        // what it reads goes when the call returns
+  Device* device_ = nullptr;  // of the memory, while it is used
 };
 
 }  // namespace fovea

@@ -144,10 +144,7 @@ void CallToBlocks::gather_on_device() {
     ranks_.all_gather_on_device(memory_ + call_.rank() * share_bytes_, memory_, share_bytes_,
                                 gather_.stream().handle);
   }
-  for (std::size_t item = 0; item < slots_.size(); ++item) {
-    gather_.copy(slots_[item], to_.blocks[item]);
-  }
-  gather_.finish();
+  gather_.copy(slots_, results_);
 }
 
 void CallToBlocks::gather_on_host() {
@@ -160,9 +157,9 @@ void CallToBlocks::gather_on_host() {
   }
   gather_rows(ranks_, call_.longest_share_bytes(), rows);
   for (std::size_t item = 0; item < slots_.size(); ++item) {
-    if (!staged_[item].empty()) gather_.copy(slots_[item], to_.blocks[item]);
+    if (staged_[item].empty()) slots_[item].rows = 0;  // they are in their place
   }
-  gather_.finish();
+  gather_.copy(slots_, results_);
 }
 
 }  // namespace fovea::ranks

@@ -3,10 +3,12 @@
 #include "rows/row_mover.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "core/check.h"
 #include "core/stopwatch.h"
+#include "core/thread_pool.h"
 
 namespace fovea {
 
@@ -78,12 +80,28 @@ void wait_despite_failure(Stream& queue) noexcept {
 
 }  // namespace
 
-RowMover::RowMover(Device& device)
-    : device_(device), on_host_(device.properties().host_memory), pool_(num_threads(device)) {
-  if (on_host_) return;
-  staging_ = device.create_copy_stream();
-  for (Buffer& buffer : buffers_) buffer = device.allocate_host(kStagingBytes);
-}
+/// The way to the host. Where the device computes in host memory it is conversion alone.
+struct RowMover::ToHost {
+  explicit ToHost(Device& device)
+      : on_host(device.properties().host_memory), pool(num_threads(device)) {
+    if (on_host) return;
+    queue = device.create_copy_stream();
+    for (Buffer& buffer : buffers) buffer = device.allocate_host(kStagingBytes);
+  }
+
+  /// @return the moves, for whoever waits for them to drop.
+  [[nodiscard]] std::vector<RowMove> run(std::vector<RowMove> moves);
+  void convert(std::span<const RowCopy> pieces);
+  void stage_and_convert(std::span<RowCopy> pieces);
+  [[nodiscard]] std::span<RowCopy> stage(std::span<RowCopy>& pieces, const Buffer& buffer);
+
+  bool on_host;
+  ThreadPool pool;
+  std::unique_ptr<Stream> queue;  // to the buffers
+  std::array<Buffer, 2> buffers;
+};
+
+RowMover::RowMover(Device& device) : device_(device), on_host_(device.properties().host_memory) {}
 
 RowMover::~RowMover() {
   abandon();
@@ -100,13 +118,21 @@ void RowMover::attach(std::span<const CallerStream> streams) {
   waits_ = std::erase_if(streams_, is_none) > 0 || streams_.empty();
 }
 
-void RowMover::wait_for_callers(Stream& queue) {
-  for (std::size_t i = 0; i < streams_.size(); ++i) {
-    if (i == callers_.size()) {
-      callers_.push_back(device_.adopt_stream(streams_[i].device, streams_[i].handle));
-    }
-    queue.wait_for(*callers_[i]);
+void RowMover::adopt_streams() {
+  for (std::size_t i = callers_.size(); i < streams_.size(); ++i) {
+    callers_.push_back(device_.adopt_stream(streams_[i].device, streams_[i].handle));
   }
+}
+
+void RowMover::wait_for_callers(Stream& queue) {
+  adopt_streams();
+  for (const auto& caller : callers_) queue.wait_for(*caller);
+}
+
+Stream& RowMover::callers_queue() {
+  if (streams_.empty()) return queue();
+  adopt_streams();
+  return *callers_.front();
 }
 
 Stream& RowMover::queue() {
@@ -189,21 +215,23 @@ void RowMover::start_to_host(std::vector<RowMove> moves) {
     move.claim->slot().wait_for_rows();
     if (move.claim->slot().device() == nullptr) move.source = RowMove::Source::kHost;
   }
+  if (!to_host_) to_host_ = std::make_unique<ToHost>(device_);
   if (on_host_) {
-    (void)run(std::move(moves));
+    (void)to_host_->run(std::move(moves));
     return;
   }
-  if (is_ordered) wait_for_callers(*staging_);
-  running_ = std::async(std::launch::async, [this, moves = std::move(moves)]() mutable {
-    return run(std::move(moves));
-  });
+  if (is_ordered) wait_for_callers(*to_host_->queue);
+  running_ =
+      std::async(std::launch::async, [way = to_host_.get(), moves = std::move(moves)]() mutable {
+        return way->run(std::move(moves));
+      });
 }
 
 void RowMover::finish_host() {
   if (running_.valid()) (void)running_.get();
 }
 
-std::vector<RowMove> RowMover::run(std::vector<RowMove> moves) {
+std::vector<RowMove> RowMover::ToHost::run(std::vector<RowMove> moves) {
   const Stopwatch watch;
   std::int64_t total_rows = 0;
   std::vector<RowCopy> here;  // pieces of rows on the host
@@ -211,7 +239,7 @@ std::vector<RowMove> RowMover::run(std::vector<RowMove> moves) {
   for (const RowMove& move : moves) {
     const RowCopy copy = move.target.place(move.rows);
     total_rows += copy.rows;
-    append_pieces(copy, on_host_ || move.source == RowMove::Source::kHost ? here : elsewhere);
+    append_pieces(copy, on_host || move.source == RowMove::Source::kHost ? here : elsewhere);
   }
   convert(here);
   stage_and_convert(elsewhere);
@@ -219,17 +247,17 @@ std::vector<RowMove> RowMover::run(std::vector<RowMove> moves) {
   return moves;
 }
 
-void RowMover::convert(std::span<const RowCopy> pieces) {
-  pool_.parallel_for(std::ssize(pieces), [&](std::int64_t task, int) {
+void RowMover::ToHost::convert(std::span<const RowCopy> pieces) {
+  pool.parallel_for(std::ssize(pieces), [&](std::int64_t task, int) {
     fovea::copy_rows(pieces[static_cast<std::size_t>(task)]);
   });
 }
 
-void RowMover::stage_and_convert(std::span<RowCopy> pieces) {
+void RowMover::ToHost::stage_and_convert(std::span<RowCopy> pieces) {
   std::size_t slot = 0;
-  for (std::span<RowCopy> here = stage(pieces, buffers_[slot]); !here.empty(); slot ^= 1) {
-    staging_->synchronize();
-    const std::span<RowCopy> following = stage(pieces, buffers_[slot ^ 1]);
+  for (std::span<RowCopy> here = stage(pieces, buffers[slot]); !here.empty(); slot ^= 1) {
+    queue->synchronize();
+    const std::span<RowCopy> following = stage(pieces, buffers[slot ^ 1]);
     convert(here);
     here = following;
   }
@@ -237,7 +265,7 @@ void RowMover::stage_and_convert(std::span<RowCopy> pieces) {
 
 /// Submits the copy of as many pieces as lie one after the other and fit into a buffer, lets them
 /// read it, and takes them from the others.
-std::span<RowCopy> RowMover::stage(std::span<RowCopy>& pieces, const Buffer& buffer) {
+std::span<RowCopy> RowMover::ToHost::stage(std::span<RowCopy>& pieces, const Buffer& buffer) {
   if (pieces.empty()) return {};
   RowCopy staged = pieces.front();
   std::size_t count = 1;
@@ -250,7 +278,7 @@ std::span<RowCopy> RowMover::stage(std::span<RowCopy>& pieces, const Buffer& buf
   staged.to = buffer.data();
   staged.to_dtype = staged.from_dtype;
   staged.to_stride = staged.from_row_bytes();
-  staging_->copy_rows(staged);
+  queue->copy_rows(staged);
   const std::span<RowCopy> here = pieces.first(count);
   std::size_t at = 0;
   for (RowCopy& piece : here) {

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <future>
@@ -9,7 +8,6 @@
 #include <span>
 #include <vector>
 
-#include "core/thread_pool.h"
 #include "fovea/embedding.h"
 #include "fovea/row_block.h"
 #include "fovea/tower/core/row_copy.h"
@@ -76,6 +74,10 @@ class RowMover {
   void attach(std::span<const CallerStream> streams);
   /// A queue for rows that lie in no memory of a batch.
   [[nodiscard]] Stream& queue();
+  /// For rows that nobody but the caller waits for: the attached stream itself, the first one;
+  /// queue() if there is none. Valid until the next attach() or finish().
+  /// @throws as Device::adopt_stream.
+  [[nodiscard]] Stream& callers_queue();
 
   /// Starts to move rows: fills in rows, width and dtype of the results at once for targets on
   /// GPUs, and else by finish(), with the rows and a share of the time in times.output_ms. Rows for
@@ -94,6 +96,7 @@ class RowMover {
   void abandon() noexcept;
 
  private:
+  struct ToHost;  // threads, and pinned buffers
   /// A queue that has copied rows to GPUs since attach().
   struct Used {
     Stream* queue;
@@ -103,15 +106,11 @@ class RowMover {
   void copy_to_gpus(std::span<RowMove> moves, Stream& queue);
   void copy_to_gpu(RowMove& move, Stream& queue);
   [[nodiscard]] Used& use(Stream& queue);
+  void adopt_streams();
   /// Makes a queue wait for what the attached streams hold.
   void wait_for_callers(Stream& queue);
   void start_to_host(std::vector<RowMove> moves);
   void finish_host();
-  /// Moves rows to the host. @return the moves, for whoever waits for them to drop.
-  [[nodiscard]] std::vector<RowMove> run(std::vector<RowMove> moves);
-  void convert(std::span<const RowCopy> pieces);
-  void stage_and_convert(std::span<RowCopy> pieces);
-  [[nodiscard]] std::span<RowCopy> stage(std::span<RowCopy>& pieces, const Buffer& buffer);
 
   Device& device_;
   bool on_host_;
@@ -119,10 +118,8 @@ class RowMover {
   std::vector<CallerStream> streams_;             // attached
   std::vector<std::unique_ptr<Stream>> callers_;  // these, once they are needed
   std::vector<Used> used_;
-  std::unique_ptr<Stream> queue_;  // of queue()
-  ThreadPool pool_;
-  std::unique_ptr<Stream> staging_;  // the queue to the buffers
-  std::array<Buffer, 2> buffers_;
+  std::unique_ptr<Stream> queue_;              // of queue()
+  std::unique_ptr<ToHost> to_host_;            // once it is needed
   std::future<std::vector<RowMove>> running_;  // last: it ends before what it uses
 };
 

@@ -102,10 +102,15 @@ TEST_P(RowMoverTest, ConvertsEveryPairOfTypes) {
   }
 }
 
-TEST(RowMover, TakesAQueueWithoutScratchForOps) {
+TEST(RowMover, TakesPinnedMemoryWhenRowsGoToTheHostAndNoScratchForOps) {
   const auto kernels = make_cpu_kernels(CpuIsa::kPortable, 1);
   test::DeferredDevice device(*kernels, test::Schedule::kLast);
-  const RowMover mover(device);
+  RowMover mover(device);
+  EXPECT_EQ(device.host_bytes(), 0U) << "pinned memory, before rows go to the host";
+  Rows rows(device, DType::kF32, {1}, 1);
+  mover.move(rows.moves(RowDType::kFloat32), nullptr);
+  mover.finish();
+  EXPECT_GT(device.host_bytes(), 0U);
   EXPECT_EQ(device.num_op_streams(), 0);
 }
 
@@ -321,6 +326,20 @@ TEST_F(MovedBlocks, AreOrderedWithSeveralStreams) {
   others_->synchronize();
   EXPECT_EQ(device_.host_waits(), waits + 1);
   EXPECT_TRUE(has_passed) << "in front of the copy";
+  EXPECT_EQ(to.at(0, 0), 7);
+}
+
+TEST_F(MovedBlocks, MayTakeTheQueueOfTheCallerItself) {
+  Matrix from(0);
+  Matrix to(0);
+  write_late(*callers_, from);
+  mover_.attach(std::array{named(callers_)});
+  std::vector<RowMove> moves;
+  moves.emplace_back(from.block, kColumns, RowTarget{&result_, &to.block});
+  mover_.move(std::move(moves), &mover_.callers_queue());
+  mover_.finish();
+  EXPECT_EQ(to.at(0, 0), -1) << "nothing has run yet";
+  callers_->synchronize();
   EXPECT_EQ(to.at(0, 0), 7);
 }
 
