@@ -8,7 +8,6 @@
 #include "fovea/tower/core/shape.h"
 #include "ranks/byte_sequence.h"
 #include "ranks/description.h"
-#include "ranks/gather_rows.h"
 
 namespace fovea::ranks {
 

@@ -5,7 +5,6 @@
 
 #include "ranks/call_to_blocks.h"
 #include "ranks/description.h"
-#include "ranks/gather_rows.h"
 #include "ranks/rank_call.h"
 
 namespace fovea {

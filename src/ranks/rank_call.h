@@ -15,6 +15,7 @@
 #include "fovea/engine.h"
 #include "fovea/media.h"
 #include "fovea/planned_item.h"
+#include "ranks/byte_sequence.h"
 
 namespace fovea::ranks {
 
@@ -103,5 +104,11 @@ std::vector<Embedding> run_call(Communicator& ranks, const Run& run) {
     throw;
   }
 }
+
+/// Gathers bytes of all ranks in host memory, where each has a sequence of its own length.
+/// @param longest bytes of the longest; the same on all ranks.
+/// @param rows of each rank: those of this one are there, the others are written.
+/// @throws as Communicator::all_gather_pieces.
+void gather_rows(Communicator& ranks, std::size_t longest, std::span<const ByteSequence> rows);
 
 }  // namespace fovea::ranks

@@ -3,10 +3,31 @@
 #include <utility>
 
 #include "core/interrupt.h"
-#include "rows/item_facts.h"
 #include "rows/row_cache.h"
 
 namespace fovea {
+
+namespace {
+
+/// An item without its rows, and without what differs between items of equal content.
+Embedding facts_of(const Embedding& item) {
+  Embedding facts;
+  facts.modality = item.modality;
+  facts.rows = item.rows;
+  facts.width = item.width;
+  facts.dtype = item.dtype;
+  facts.grid_thw = item.grid_thw;
+  facts.retained = item.retained;
+  facts.timestamps = item.timestamps;
+  facts.source_width_px = item.source_width_px;
+  facts.source_height_px = item.source_height_px;
+  facts.num_frames = item.num_frames;
+  facts.resized_width_px = item.resized_width_px;
+  facts.resized_height_px = item.resized_height_px;
+  return facts;
+}
+
+}  // namespace
 
 RowCache::Claim::Claim(Claim&& other) noexcept
     : cache_(std::exchange(other.cache_, nullptr)),

@@ -38,7 +38,7 @@ bool overlap(const RowBlock& first, const RowBlock& second, std::int64_t width) 
   return apart < row_bytes(first, width) || stride - apart < row_bytes(second, width);
 }
 
-void allocate(Embedding& result, std::size_t bytes) {
+void make_data(Embedding& result, std::size_t bytes) {
   try {
     result.data.resize(bytes);
   } catch (const std::bad_alloc&) {
@@ -62,7 +62,7 @@ RowCopy RowTarget::place(RowCopy rows) const {
   if (block != nullptr) return copy_to_block(rows, *block);
   rows.to_dtype = to_dtype(dtype);
   rows.to_stride = rows.to_row_bytes();
-  allocate(*result, static_cast<std::size_t>(rows.rows) * rows.to_stride);
+  make_data(*result, static_cast<std::size_t>(rows.rows) * rows.to_stride);
   rows.to = result->data.data();
   return rows;
 }

@@ -62,8 +62,8 @@ struct OwnedTensor {
 };
 
 /// Describes the memory of a block, which `owned` keeps.
-DLManagedTensor* describe(std::unique_ptr<OwnedTensor> owned, const RowBlock& block,
-                          std::int64_t width) {
+DLManagedTensor* tensor_of(std::unique_ptr<OwnedTensor> owned, const RowBlock& block,
+                           std::int64_t width) {
   check_block(block, width, "DLPack tensor");
   const std::size_t element = size_of(to_dtype(block.dtype));
   owned->shape = {block.rows, width};
@@ -99,7 +99,7 @@ DLManagedTensor* to_dlpack(Embedding&& rows) try {
   auto owned = std::make_unique<OwnedTensor>();
   owned->data = std::move(rows.data);
   const RowBlock block{.data = owned->data.data(), .dtype = rows.dtype, .rows = rows.rows};
-  return describe(std::move(owned), block, rows.width);
+  return tensor_of(std::move(owned), block, rows.width);
 } catch (...) {
   rethrow_as_error();
 }
@@ -109,7 +109,7 @@ DLManagedTensor* to_dlpack(const RowBlock& block, std::int64_t width,
   FOVEA_CHECK(width >= 0, kInvalidArgument, "DLPack tensor: rows of ", width, " elements");
   auto owned = std::make_unique<OwnedTensor>();
   owned->owner = std::move(owner);
-  return describe(std::move(owned), block, width);
+  return tensor_of(std::move(owned), block, width);
 } catch (...) {
   rethrow_as_error();
 }
