@@ -116,11 +116,10 @@ TEST_F(PlannedItems, KnowPatchesWhereverNothingHasToBeDecoded) {
 
 TEST_F(PlannedItems, HoldTheBytesThatTheyWereMadeOf) {
   MediaItem item = two_images()[1];
-  const std::uint8_t* const bytes = item.bytes.data();
-  const PlannedItem planned = plan(std::move(item));
-  const PlannedItem copy = planned;
-  EXPECT_EQ(planned.media().bytes.data(), bytes);
-  EXPECT_EQ(&copy.media(), &planned.media());
+  const std::uint8_t* const bytes = item.content().data();
+  const std::vector<PlannedItem> copies(2, plan(std::move(item)));
+  EXPECT_EQ(copies[0].media().content().data(), bytes);
+  EXPECT_EQ(&copies[1].media(), &copies[0].media());
 }
 
 TEST_F(PlannedItems, HaveTheRowsOfTheirItems) {
@@ -153,12 +152,11 @@ TEST_F(PlannedItems, ArePlannedOnce) {
   EXPECT_EQ(opened.take(), 1);
   (void)engine_.encode(planned);
   EXPECT_EQ(opened.take(), 1);
-  std::vector<RowBlock> blocks;
-  std::vector<float> memory;
-  for (const PlannedItem& item : planned) blocks.push_back({.rows = *item.rows()});
-  memory.resize(static_cast<std::size_t>(256 * (blocks[0].rows + blocks[1].rows)));
-  blocks[0].data = memory.data();
-  blocks[1].data = memory.data() + 256 * blocks[0].rows;
+  const std::int64_t first = *planned[0].rows();
+  const std::int64_t second = *planned[1].rows();
+  std::vector<float> memory(static_cast<std::size_t>(256 * (first + second)));
+  const std::vector<RowBlock> blocks{{.data = memory.data(), .rows = first},
+                                     {.data = memory.data() + 256 * first, .rows = second}};
   (void)engine_.encode(planned, blocks, {});
   EXPECT_EQ(opened.take(), 1);
   (void)engine_.encode(items, blocks, {});

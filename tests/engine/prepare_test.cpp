@@ -131,7 +131,7 @@ TEST_F(Prepare, APlanIsMadeOnce) {
       image_rgb(std::vector<std::uint8_t>(96 * 64 * 3), 96, 64, "image"),
       video_path(folder_ + "/video_frames"),
       video_rgb(std::vector<std::uint8_t>(3 * 96 * 64 * 3), 3, 96, 64, 2.0, "clip"),
-      pixel_values({bytes, bytes + white.size() * sizeof(float)}, RowDType::kFloat32, 4, 1536,
+      pixel_values({{bytes, white.size() * sizeof(float)}, nullptr}, RowDType::kFloat32, 4, 1536,
                    {1, 2, 2}, "values")};
   for (const MediaItem& media : items) {
     SCOPED_TRACE(media.name);
