@@ -81,8 +81,10 @@ TEST(PackingCost, ReplacesThePlanThatThePackingHeld) {
 
 TEST(PackingCost, FollowsPricesAndNotSizes) {
   CostPlan plan({16, 16, 16, 16}, {{16, 64}});
+  plan.costs.paths[0].replay[1].high.cost = 40;  // four small replays cost 64
+  pack_by_cost(plan.items, plan.limits, plan.costs, plan.packing);
   EXPECT_EQ(plan.members().size(), 1U);
-  plan.costs.paths[0].replay[1].high.cost = 100;  // four small replays cost 64
+  plan.costs.paths[0].replay[1].high.cost = 100;
   pack_by_cost(plan.items, plan.limits, plan.costs, plan.packing);
   EXPECT_EQ(plan.members().size(), 4U);
   EXPECT_EQ(plan.cost(), 64);
