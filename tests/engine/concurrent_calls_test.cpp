@@ -11,7 +11,7 @@
 namespace fovea {
 namespace {
 
-std::vector<MediaItem> noise(std::size_t count, std::int64_t longest_side, unsigned seed) {
+std::vector<MediaItem> noisy_items(std::size_t count, std::int64_t longest_side, unsigned seed) {
   std::mt19937 random(seed);
   std::uniform_int_distribution<std::int64_t> side(32, longest_side);
   std::vector<MediaItem> items;
@@ -34,8 +34,8 @@ class ConcurrentCalls : public ::testing::TestWithParam<int> {
 
 TEST_P(ConcurrentCalls, GiveTheRowsOfCallsThatRunAlone) {
   std::vector<std::vector<MediaItem>> calls;
-  for (unsigned seed = 0; seed < 4; ++seed) calls.push_back(noise(1 + 3 * seed, 200, seed));
-  calls.push_back(noise(150, 48, 9));  // several windows
+  for (unsigned seed = 0; seed < 4; ++seed) calls.push_back(noisy_items(1 + 3 * seed, 200, seed));
+  calls.push_back(noisy_items(150, 48, 9));  // several windows
   std::vector<std::vector<Embedding>> expected;
   for (const auto& items : calls) expected.push_back(engine_.encode(items));
   const Stats before = engine_.stats();
@@ -62,7 +62,7 @@ TEST_P(ConcurrentCalls, GiveTheRowsOfCallsThatRunAlone) {
 }
 
 TEST_P(ConcurrentCalls, TrimGivesBackWhatALargeItemLeft) {
-  const std::vector<MediaItem> small = noise(1, 40, 1);
+  const std::vector<MediaItem> small = noisy_items(1, 40, 1);
   const std::vector<Embedding> before = engine_.encode(small);
   (void)engine_.trim();
   EXPECT_EQ(engine_.trim(), 0u);

@@ -26,7 +26,7 @@ using test::RecordingLog;
 using test::TemporaryDirectory;
 using test::write_text;
 
-std::string model_dir() { return test::golden_folder("qwen3_vl", "golden.safetensors"); }
+std::string golden_model() { return test::golden_folder("qwen3_vl", "golden.safetensors"); }
 
 std::vector<GraphTimes> some_times() {
   return {{.key = {.path = 1, .budget = 64},
@@ -114,7 +114,7 @@ TEST(GraphTimesFile, SaysWhyItCannotBeWritten) {
 TEST(GraphTimesIdentity, ChangesWithAllThatTimesDependOn) {
   const TemporaryDirectory folder;
   const std::string model = folder / "model";
-  fs::copy(model_dir(), model);
+  fs::copy(golden_model(), model);
   const DeviceProperties gpu{.description = "a GPU", .software = "driver 1", .parallelism = 132};
   std::set<std::string> identities{graph_times_identity(model, gpu, {})};
   const auto is_new = [&](const DeviceProperties& device, const EngineOptions& options) {
@@ -143,7 +143,7 @@ GraphManagerOptions keeping(const EngineOptions& options, const std::shared_ptr<
   GraphManagerOptions manager = test::small_options();
   manager.measure = true;
   manager.clock_ms = [clock] { return *clock; };
-  keep_graph_times(manager, model_dir(), {.description = "a GPU"}, options);
+  keep_graph_times(manager, golden_model(), {.description = "a GPU"}, options);
   return manager;
 }
 
@@ -198,8 +198,8 @@ TEST(KeptGraphTimes, WarnOnceIfTheFolderCannotBeMade) {
 
 TEST(CacheDir, StaysAwayOnTheCpu) {
   const TemporaryDirectory folder;
-  Engine engine =
-      Engine::load(model_dir(), {.device = "cpu", .num_threads = 1, .cache_dir = folder / "cache"});
+  Engine engine = Engine::load(golden_model(),
+                               {.device = "cpu", .num_threads = 1, .cache_dir = folder / "cache"});
   engine.warm_up();
   EXPECT_FALSE(fs::exists(folder / "cache"));
 }

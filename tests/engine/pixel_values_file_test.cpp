@@ -51,7 +51,7 @@ class PixelValuesFile : public ::testing::Test {
   std::vector<OutputTensor> tensors_;
 };
 
-const PixelValues& values_of(const MediaItem& item) { return std::get<PixelValues>(item.source); }
+const PixelValues& values_in(const MediaItem& item) { return std::get<PixelValues>(item.source); }
 
 float value_at(const MediaItem& item, std::size_t index) {
   float value = 0;
@@ -69,12 +69,12 @@ TEST_F(PixelValuesFile, ItemsFollowEachOtherByTheirGrids) {
   for (std::size_t i = 0; i < 3; ++i) {
     EXPECT_EQ(items[i].modality, Modality::kImage);
     EXPECT_EQ(items[i].name, path_ + "[" + std::to_string(i) + "]");
-    EXPECT_EQ(values_of(items[i]).patches.num_rows, patches[i]);
-    EXPECT_EQ(values_of(items[i]).patches.row_width, 3);
+    EXPECT_EQ(values_in(items[i]).patches.num_rows, patches[i]);
+    EXPECT_EQ(values_in(items[i]).patches.row_width, 3);
     EXPECT_EQ(items[i].content().size(), static_cast<std::size_t>(patches[i]) * 12);
     EXPECT_EQ(value_at(items[i], 0), first[i]);
   }
-  EXPECT_EQ(values_of(items[1]).grid_thw, (std::array<std::int64_t, 3>{1, 4, 2}));
+  EXPECT_EQ(values_in(items[1]).grid_thw, (std::array<std::int64_t, 3>{1, 4, 2}));
 }
 
 TEST_F(PixelValuesFile, ImagesComeBeforeVideosAndOtherTensorsDoNotCount) {
@@ -86,10 +86,10 @@ TEST_F(PixelValuesFile, ImagesComeBeforeVideosAndOtherTensorsDoNotCount) {
   const std::vector<MediaItem> items = read();
   ASSERT_EQ(items.size(), 2U);
   EXPECT_EQ(items[0].modality, Modality::kImage);
-  EXPECT_EQ(values_of(items[0]).patches.dtype, RowDType::kFloat16);
+  EXPECT_EQ(values_in(items[0]).patches.dtype, RowDType::kFloat16);
   EXPECT_EQ(items[1].modality, Modality::kVideo);
-  EXPECT_EQ(values_of(items[1]).patches.dtype, RowDType::kBFloat16);
-  EXPECT_EQ(values_of(items[1]).patches.num_rows, 16);
+  EXPECT_EQ(values_in(items[1]).patches.dtype, RowDType::kBFloat16);
+  EXPECT_EQ(values_in(items[1]).patches.num_rows, 16);
 }
 
 TEST_F(PixelValuesFile, ASingleItemHasTheNameOfTheFile) {

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::int64_t kWidth = 256;  // of the tiny Qwen3-VL checkpoint
 
-MediaItem image(std::int64_t width, std::int64_t height) {
+MediaItem grey_image(std::int64_t width, std::int64_t height) {
   return image_rgb(std::vector<std::uint8_t>(static_cast<std::size_t>(width * height * 3), 77),
                    width, height, "image");
 }
@@ -68,9 +68,9 @@ TEST_P(Precomputed, AreHandedOnAndSeenByNoTower) {
 }
 
 TEST_P(Precomputed, KeepTheirPlaceAmongImages) {
-  const std::vector<Embedding> encoded = encode({image(64, 64), image(96, 64)});
-  const std::vector<MediaItem> mixed{rows_of(ramp(2), 2), image(64, 64), precomputed(encoded[0]),
-                                     rows_of({}, 0), image(96, 64)};
+  const std::vector<Embedding> encoded = encode({grey_image(64, 64), grey_image(96, 64)});
+  const std::vector<MediaItem> mixed{rows_of(ramp(2), 2), grey_image(64, 64),
+                                     precomputed(encoded[0]), rows_of({}, 0), grey_image(96, 64)};
   const std::vector<Embedding> rows = encode(mixed);
   ASSERT_EQ(rows.size(), 5U);
   EXPECT_EQ(rows[0].at(1, 7), 7.0F / 8);
