@@ -4,7 +4,6 @@
 
 #include <array>
 #include <cstring>
-#include <utility>
 
 namespace fovea {
 
@@ -29,19 +28,20 @@ ssize_t send_some(int socket, std::span<const std::byte> bytes, int file) noexce
 ssize_t receive_some(int socket, std::span<std::byte> bytes, FileDescriptor* file,
                      int flags) noexcept {
   iovec part{bytes.data(), bytes.size()};
-  alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
+  alignas(cmsghdr) std::array<char, CMSG_LEN(sizeof(int))> control{};
   msghdr message{};
   message.msg_iov = &part;
   message.msg_iovlen = 1;
-  message.msg_control = control.data();
-  message.msg_controllen = control.size();
+  if (file != nullptr) {  // the system closes files for which there is no room here
+    message.msg_control = control.data();
+    message.msg_controllen = control.size();
+  }
   const ssize_t received = recvmsg(socket, &message, flags | MSG_CMSG_CLOEXEC);
   const cmsghdr* const rights = received > 0 ? CMSG_FIRSTHDR(&message) : nullptr;
   if (rights != nullptr && rights->cmsg_type == SCM_RIGHTS) {
     int number = -1;
     std::memcpy(&number, CMSG_DATA(rights), sizeof(int));
-    FileDescriptor came(number);
-    if (file != nullptr) *file = std::move(came);
+    file->reset(number);
   }
   return received;
 }

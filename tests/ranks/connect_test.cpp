@@ -171,7 +171,7 @@ std::vector<FileDescriptor> strangers(const std::string& rendezvous, int count) 
     const ranks::Message hello{.rank = 1, .size = 2};
     const auto beginning = ranks::bytes_of(hello).first(static_cast<std::size_t>(i) % 8);
     EXPECT_EQ(ranks::send_all(sockets.back().get(), beginning, ranks::Clock::now()),
-              ranks::Transfer::kDone);
+              Transfer::kDone);
   }
   return sockets;
 }
@@ -254,10 +254,10 @@ TEST_F(Connect, JoinsNoGroupThatDoesNotKnowTheSecret) {
     const auto soon = ranks::Clock::now() + milliseconds(20'000);
     for (const auto kind : {ranks::MessageKind::kChallenge, ranks::MessageKind::kProof}) {
       const auto bytes = std::as_writable_bytes(std::span(&incoming, 1));
-      EXPECT_EQ(ranks::receive_all(rank.get(), bytes, soon), ranks::Transfer::kDone);
+      EXPECT_EQ(ranks::receive_all(rank.get(), bytes, soon), Transfer::kDone);
       incoming.message.kind = kind;
       EXPECT_EQ(ranks::send_all(rank.get(), ranks::bytes_of(incoming), soon),
-                ranks::Transfer::kDone);
+                Transfer::kDone);
     }
   });
   const auto options = with_secrets(options_of(2, rendezvous), secrets, {kSecret, kSecret});

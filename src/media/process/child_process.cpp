@@ -89,7 +89,13 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
   return result;
 }
 
-bool is_gone(int error) { return error == EPIPE || error == ECONNRESET; }
+/// @return false if the process has closed its end. @throws Error(kIo) for other failures.
+bool is_done(Transfer transfer, const char* verb) {
+  if (transfer == Transfer::kDone) return true;
+  FOVEA_CHECK(errno == EPIPE || errno == ECONNRESET, kIo, "cannot ", verb,
+              " a decoder process: ", std::strerror(errno));
+  return false;
+}
 
 }  // namespace
 
@@ -149,41 +155,23 @@ int ChildProcess::end() {
   return WIFSIGNALED(status_) ? WTERMSIG(status_) : 0;
 }
 
-void ChildProcess::wait_until(short events) const {
+bool ChildProcess::wait(short events) const {
   check_interrupt_of_wait();
   pollfd entry{socket_.get(), events, 0};
   if (poll(&entry, 1, kPollMs) > 0) check_interrupt();  // the process has moved
+  return true;
 }
 
 bool ChildProcess::send(std::span<const std::uint8_t> bytes, int descriptor) {
-  while (!bytes.empty()) {
-    const ssize_t sent = send_some(socket_.get(), std::as_bytes(bytes), descriptor);
-    if (sent < 0 && is_gone(errno)) return false;
-    FOVEA_CHECK(sent >= 0 || errno == EAGAIN || errno == EINTR, kIo,
-                "cannot write to a decoder process: ", std::strerror(errno));
-    if (sent < 0) {
-      wait_until(POLLOUT);
-      continue;
-    }
-    descriptor = -1;
-    bytes = bytes.subspan(static_cast<std::size_t>(sent));
-  }
-  return true;
+  return is_done(send_all(socket_.get(), std::as_bytes(bytes), descriptor,
+                          [&](short events) { return wait(events); }),
+                 "write to");
 }
 
 bool ChildProcess::receive(std::span<std::uint8_t> bytes) {
-  while (!bytes.empty()) {
-    const ssize_t received = recv(socket_.get(), bytes.data(), bytes.size(), MSG_DONTWAIT);
-    if (received == 0 || (received < 0 && is_gone(errno))) return false;
-    FOVEA_CHECK(received >= 0 || errno == EAGAIN || errno == EINTR, kIo,
-                "cannot read from a decoder process: ", std::strerror(errno));
-    if (received < 0) {
-      wait_until(POLLIN);
-      continue;
-    }
-    bytes = bytes.subspan(static_cast<std::size_t>(received));
-  }
-  return true;
+  return is_done(receive_all(socket_.get(), std::as_writable_bytes(bytes), nullptr,
+                             [&](short events) { return wait(events); }),
+                 "read from");
 }
 
 }  // namespace fovea::media

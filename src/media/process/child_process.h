@@ -37,7 +37,8 @@ class ChildProcess {
   [[nodiscard]] int end();
 
  private:
-  void wait_until(short events) const;
+  /// Waits for an event of the socket, a few milliseconds at most. @return true.
+  [[nodiscard]] bool wait(short events) const;
   void kill() noexcept;
 
   int pid_ = -1;  ///< -1: there is none, or it was reaped

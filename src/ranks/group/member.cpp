@@ -38,7 +38,7 @@ void Member::join_group() {
   Message message;
   FileDescriptor memory;
   const Transfer transfer = receive_message(socket_.get(), message, deadline(), &memory);
-  FOVEA_CHECK(transfer != Transfer::kLate, kDeadline, "rank 0 did not say within ",
+  FOVEA_CHECK(transfer != Transfer::kTimedOut, kDeadline, "rank 0 did not say within ",
               options_.time_limit.count(), " ms that the group is complete");
   const bool failed = transfer == Transfer::kDone && message.kind == MessageKind::kFail;
   const std::optional<Error> failure =

@@ -27,7 +27,7 @@ HandshakeMessage receive_from_rank0(int socket, MessageKind kind, const RankOpti
     if (failure) throw Error(*failure);
   }
   if (transfer == Transfer::kDone) transfer = receive_all(socket, incoming.bytes, deadline);
-  FOVEA_CHECK(transfer != Transfer::kLate, kDeadline, "rank 0 did not say within ",
+  FOVEA_CHECK(transfer != Transfer::kTimedOut, kDeadline, "rank 0 did not say within ",
               options.time_limit.count(), " ms that the group is complete");
   FOVEA_CHECK(transfer == Transfer::kDone && incoming.message.kind == kind, kUnavailable,
               "rank 0 has ended or left the group");

@@ -11,53 +11,35 @@
 #include <system_error>
 
 #include "core/check.h"
-#include "core/local_socket.h"
 
 namespace fovea::ranks {
 
 namespace {
 
-/// The bytes that one attempt moved, 0 if the socket is not ready, -1 if it is closed.
-ssize_t outcome(ssize_t moved) noexcept {
-  if (moved > 0) return moved;
-  const bool again = moved < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR);
-  return again ? 0 : -1;
-}
-
-/// Moves all bytes by `move(offset)`, waiting for `event` in between.
-template <class Move>
-Transfer move_all(int socket, std::size_t size, short event, Clock::time_point deadline,
-                  Move&& move) noexcept {
-  for (std::size_t offset = 0; offset < size;) {
-    const ssize_t moved = move(offset);
-    if (moved < 0) return Transfer::kClosed;
-    offset += static_cast<std::size_t>(moved);
-    if (moved > 0) continue;
+/// Waits for an event of a socket until a deadline.
+auto wait_until(int socket, Clock::time_point deadline) noexcept {
+  return [socket, deadline](short event) noexcept {
     pollfd waiting{.fd = socket, .events = event, .revents = 0};
-    if (poll(&waiting, 1, poll_timeout(deadline)) == 0 && Clock::now() >= deadline)
-      return Transfer::kLate;
-  }
-  return Transfer::kDone;
+    return poll(&waiting, 1, poll_timeout(deadline)) != 0 || Clock::now() < deadline;
+  };
 }
 
 }  // namespace
 
 Transfer send_all(int socket, std::span<const std::byte> bytes, Clock::time_point deadline,
                   int descriptor) noexcept {
-  return move_all(socket, bytes.size(), POLLOUT, deadline, [&](std::size_t offset) {
-    return outcome(send_some(socket, bytes.subspan(offset), offset == 0 ? descriptor : -1));
-  });
+  return fovea::send_all(socket, bytes, descriptor, wait_until(socket, deadline));
 }
 
 Transfer receive_all(int socket, std::span<std::byte> bytes, Clock::time_point deadline,
                      FileDescriptor* descriptor) noexcept {
-  return move_all(socket, bytes.size(), POLLIN, deadline, [&](std::size_t offset) {
-    return outcome(receive_some(socket, bytes.subspan(offset), descriptor, MSG_DONTWAIT));
-  });
+  return fovea::receive_all(socket, bytes, descriptor, wait_until(socket, deadline));
 }
 
 ssize_t receive_now(int socket, std::span<std::byte> bytes) noexcept {
-  return outcome(receive_some(socket, bytes, nullptr, MSG_DONTWAIT));
+  const ssize_t received = receive_some(socket, bytes, nullptr, MSG_DONTWAIT);
+  if (received > 0) return received;
+  return received < 0 && is_not_ready() ? 0 : -1;
 }
 
 int poll_timeout(Clock::time_point deadline) noexcept {

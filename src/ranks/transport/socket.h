@@ -8,22 +8,18 @@
 #include <utility>
 
 #include "core/file_descriptor.h"
+#include "core/local_socket.h"
 
 namespace fovea::ranks {
 
 using Clock = std::chrono::steady_clock;
 
-/// The end of an attempt to send or receive.
-enum class Transfer {
-  kDone,
-  kClosed,  ///< the other end is closed: its process has ended, or has let go of the socket
-  kLate,    ///< the deadline came first
-};
-
-/// Sends all of `bytes`. @param descriptor goes with them as a copy; -1: none (local sockets only).
+/// Sends all of `bytes`, until `deadline`. @param descriptor goes with them as a copy; -1: none
+/// (local sockets only).
 [[nodiscard]] Transfer send_all(int socket, std::span<const std::byte> bytes,
                                 Clock::time_point deadline, int descriptor = -1) noexcept;
-/// Fills all of `bytes`. @param descriptor receives what came with them; null: it is not wanted.
+/// Fills all of `bytes`, until `deadline`. @param descriptor receives what came with them; null: it
+/// is not wanted.
 [[nodiscard]] Transfer receive_all(int socket, std::span<std::byte> bytes,
                                    Clock::time_point deadline,
                                    FileDescriptor* descriptor = nullptr) noexcept;
