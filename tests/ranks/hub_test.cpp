@@ -35,11 +35,6 @@ class HubOfSockets : public ::testing::Test {
     }
     return memory;
   }
-  ~HubOfSockets() override {
-    ranks_.clear();
-    hub_.reset();
-  }
-
   [[nodiscard]] int socket(int rank) const { return ranks_[static_cast<std::size_t>(rank)].get(); }
   [[nodiscard]] static Clock::time_point soon() { return Clock::now() + seconds(60); }
 
@@ -67,8 +62,8 @@ class HubOfSockets : public ::testing::Test {
     EXPECT_EQ(receive_message(socket(rank), message, soon()), Transfer::kClosed);
   }
 
-  std::vector<FileDescriptor> ranks_;
   std::unique_ptr<Hub> hub_;
+  std::vector<FileDescriptor> ranks_;  // last: the hub ends when they are closed
 };
 
 constexpr Message kGatherOf4{.kind = MessageKind::kGather, .bytes = 4, .total = 4};

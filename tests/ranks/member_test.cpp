@@ -17,7 +17,7 @@ using std::chrono::seconds;
 /// Rank 1 of 2, whose pieces travel with the messages.
 class MemberOfAGroup : public ::testing::Test {
  protected:
-  MemberOfAGroup() {
+  void SetUp() override {
     auto [hub, own] = socket_pair();
     hub_ = std::move(hub);
     own_ = std::move(own);
@@ -27,11 +27,6 @@ class MemberOfAGroup : public ::testing::Test {
     send(message);
     member_ = std::make_unique<Member>(1, options_, std::move(own_), nullptr);
   }
-  ~MemberOfAGroup() override {
-    hub_.reset();
-    member_.reset();
-  }
-
   [[nodiscard]] static Clock::time_point soon() { return Clock::now() + seconds(60); }
   void send(const Message& message, std::span<const std::byte> bytes = {}) const {
     EXPECT_EQ(send_all(hub_.get(), bytes_of(message), soon()), Transfer::kDone);
