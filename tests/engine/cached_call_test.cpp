@@ -46,7 +46,7 @@ Engine load(const Memory& memory, const EngineOptions& options = {}) {
   return load(test::golden_folder("qwen3_vl", "golden.safetensors"), memory, options);
 }
 
-void expect_same(std::span<const Embedding> got, std::span<const Embedding> expected) {
+void expect_same_items(std::span<const Embedding> got, std::span<const Embedding> expected) {
   ASSERT_EQ(got.size(), expected.size());
   for (std::size_t i = 0; i < got.size(); ++i) {
     EXPECT_EQ(got[i].data, expected[i].data) << i;
@@ -113,7 +113,7 @@ TEST_P(CachedCall, EncodesAnImageThatComesThreeTimesOnce) {
   const std::vector<MediaItem> items{image_file(image_path()),
                                      image_bytes(bytes_of(image_path()), "in memory"),
                                      image_file(image_path())};
-  expect_same(engine.encode(items), engine.encode(items, {.use_cache = false}));
+  expect_same_items(engine.encode(items), engine.encode(items, {.use_cache = false}));
   EXPECT_EQ(encoded(engine), 4);
   const EncoderCacheStats stats = engine.stats().encoder_cache;
   EXPECT_EQ(stats.misses, 1);
@@ -129,7 +129,7 @@ TEST_P(CachedCall, EncodesAnImageOfTwoCallsOnce) {
   const std::vector<Embedding> expected = engine.encode(second, {.use_cache = false});
   (void)engine.encode(first);
   const std::int64_t before = encoded(engine);
-  expect_same(engine.encode(second), expected);
+  expect_same_items(engine.encode(second), expected);
   EXPECT_EQ(encoded(engine) - before, 1);
   EXPECT_EQ(engine.stats().encoder_cache.hits, 2);
 }
@@ -158,7 +158,7 @@ TEST_P(CachedCall, EncodesAnImageOnceWhateverDtypeItIsWantedIn) {
   for (const RowDType dtype : {RowDType::kFloat32, RowDType::kBFloat16, RowDType::kFloat16}) {
     const std::vector<Embedding> expected =
         engine.encode(items, {.dtype = dtype, .use_cache = false});
-    expect_same(engine.encode(items, {.dtype = dtype}), expected);
+    expect_same_items(engine.encode(items, {.dtype = dtype}), expected);
   }
   EXPECT_EQ(encoded(engine), 3 * 3 + 2);
   const EncoderCacheStats stats = engine.stats().encoder_cache;
@@ -219,7 +219,7 @@ TEST_P(CachedCall, SharesAnItemThatIsLargerThanItsMemory) {
   Engine engine = load(tiny());
   const std::vector<MediaItem> items(2, noise(64, 64, 1));
   const std::vector<Embedding> expected = engine.encode(items, {.use_cache = false});
-  expect_same(engine.encode(items), expected);
+  expect_same_items(engine.encode(items), expected);
   const EncoderCacheStats stats = engine.stats().encoder_cache;
   EXPECT_EQ(stats.bypasses, 1);
   EXPECT_EQ(stats.hits, 1);
@@ -268,8 +268,8 @@ TEST_P(CachedCall, KeepsVideosBeforeTheyArePruned) {
   items.push_back(items.front());
   const std::vector<Embedding> expected = engine.encode(items, {.use_cache = false});
   ASSERT_TRUE(expected[2].retained);
-  expect_same(engine.encode(items), expected);
-  expect_same(engine.encode(items), expected);
+  expect_same_items(engine.encode(items), expected);
+  expect_same_items(engine.encode(items), expected);
   const EncoderCacheStats stats = engine.stats().encoder_cache;
   EXPECT_EQ(stats.misses, 2);
   EXPECT_EQ(stats.hits, 4);
@@ -298,11 +298,11 @@ TEST_P(CachedCall, ReplicasFindWhatAnotherHasEncoded) {
   std::vector<MediaItem> items;
   for (unsigned seed = 0; seed < 8; ++seed) items.push_back(noise(64, 32 + 32 * (seed % 3), seed));
   const std::vector<Embedding> expected = engine.encode(items, {.use_cache = false});
-  expect_same(engine.encode(items), expected);
+  expect_same_items(engine.encode(items), expected);
   std::ranges::reverse(items);
   std::vector<Embedding> got = engine.encode(items);
   std::ranges::reverse(got);
-  expect_same(got, expected);
+  expect_same_items(got, expected);
   const EncoderCacheStats stats = engine.stats().encoder_cache;
   EXPECT_EQ(stats.hits, 8);
   EXPECT_EQ(stats.device.capacity_bytes, 2 * GetParam().device_bytes);
@@ -331,7 +331,7 @@ TEST(EncoderCacheCall, RowsGoToTheHostAndComeBack) {
   ASSERT_EQ(expected[0].data.size(), kTwoItems / 2);
   for (int call = 0; call < 3; ++call) {
     for (std::size_t i = 0; i < items.size(); ++i) {
-      expect_same(engine.encode({&items[i], 1}), {&expected[i], 1});
+      expect_same_items(engine.encode({&items[i], 1}), {&expected[i], 1});
     }
   }
   const EncoderCacheStats stats = engine.stats().encoder_cache;
@@ -347,7 +347,7 @@ TEST(EncoderCacheCall, CountsNothingWithoutACache) {
   const std::vector<Embedding> rows = engine.encode(items);
   EXPECT_EQ(encoded(engine), 3);
   EXPECT_EQ(engine.stats().encoder_cache.queries, 0);
-  expect_same(load(kHost).encode(items), rows);
+  expect_same_items(load(kHost).encode(items), rows);
 }
 
 TEST(EncoderCacheCall, MayDoWithoutTheCache) {
@@ -418,8 +418,8 @@ TEST_P(CachedFamily, HasTheRowsOfACallWithoutACache) {
   }
   const std::vector<Embedding> expected = engine.encode(items, {.use_cache = false});
   const std::int64_t once = encoded(engine);
-  expect_same(engine.encode(items), expected);
-  expect_same(engine.encode(items), expected);
+  expect_same_items(engine.encode(items), expected);
+  expect_same_items(engine.encode(items), expected);
   EXPECT_EQ(encoded(engine), 2 * once);
 }
 

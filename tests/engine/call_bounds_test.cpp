@@ -4,10 +4,10 @@
 #include <chrono>
 #include <filesystem>
 #include <future>
-#include <random>
 #include <stop_token>
 #include <thread>
 
+#include "engine/cached/noise.h"
 #include "fovea/fovea.h"
 #include "support/expect_error.h"
 #include "support/golden.h"
@@ -17,16 +17,10 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 using test::expect_error;
+using test::noise;
 
 std::string model_of(const std::string& family) {
   return test::golden_folder(family, "golden.safetensors");
-}
-
-MediaItem noise(std::int64_t width, std::int64_t height, unsigned seed) {
-  std::mt19937 random(seed);
-  std::vector<std::uint8_t> rgb(static_cast<std::size_t>(width * height * 3));
-  for (std::uint8_t& value : rgb) value = static_cast<std::uint8_t>(random());
-  return image_rgb(std::move(rgb), width, height, "noise " + std::to_string(seed));
 }
 
 /// Bounds of a call that is over before it begins: stopped, or late.
