@@ -37,13 +37,6 @@ std::string variable_of(const std::string& name) {
   return variable;
 }
 
-bool is_setting(const CLI::Option& option) { return option.get_group() == kSettings; }
-
-/// Returns the name that the table of settings shows.
-std::string shown_name(const CLI::Option& option) {
-  return (is_setting(option) ? "" : "--") + name_of(option);
-}
-
 bool takes_several(const CLI::Option& option) { return option.get_items_expected_max() > 1; }
 
 std::string text_of(const JsonView& value, const std::string& where) {
@@ -103,7 +96,7 @@ FileValues read_file(const std::string& file) {
 /// Reads values into a flag as if they were typed.
 void set(CLI::Option& option, const std::vector<std::string>& values, const std::string& origin) {
   if (values.size() > 1 && !takes_several(option)) {
-    throw UsageError(origin + ": " + shown_name(option) + " takes one value, got " +
+    throw UsageError(origin + ": --" + name_of(option) + " takes one value, got " +
                      std::to_string(values.size()));
   }
   try {
@@ -127,12 +120,8 @@ std::string fill(CLI::Option& option, const std::string& file, FileValues& value
     of_file = std::move(in_file->second);
     values.erase(in_file);
   }
+  if (option.count() > 0) return "command line";
   std::string variable = variable_of(name);
-  if (option.count() > 0) {
-    if (!is_setting(option)) return "command line";
-    throw UsageError("--" + name + " is no flag; set " + name + " in a file of --config, or " +
-                     variable);
-  }
   if (const char* text = std::getenv(variable.c_str())) {
     set(option, variable_values(option, text), variable);
     return variable;
@@ -175,7 +164,7 @@ void apply(CLI::App& verb, Configuration& configuration, const std::vector<std::
     const std::string value =
         origin == "default" ? option->get_default_str() : join(option->results(), ",");
     configuration.settings.push_back(
-        {shown_name(*option), is_secret && !value.empty() ? "***" : value, origin});
+        {"--" + name, is_secret && !value.empty() ? "***" : value, origin});
   }
   if (!values.empty()) refuse_key(configuration.file, values.begin()->first, names);
 }

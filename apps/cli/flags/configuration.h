@@ -6,13 +6,13 @@
 
 namespace fovea::cli {
 
-/// The group of what is no flag, but a setting of the environment or of a file: what is seldom
-/// changed, and is looked for where a server was installed. --help shows no settings.
-inline constexpr const char* kSettings = "";
+/// The group of flags that --help leaves out: limits and times that are seldom changed, and are
+/// looked for where a server was installed. --print-config lists them.
+inline constexpr const char* kSeldom = "";
 
-/// A flag or a setting and what it came to be.
+/// A flag and what it came to be.
 struct Setting {
-  std::string flag;    ///< "--port", or "max-connections" of a setting
+  std::string flag;    ///< "--port"
   std::string value;   ///< "***" for a secret
   std::string origin;  ///< "command line", "FOVEA_PORT", the path of a file, "default"
 };
@@ -24,18 +24,18 @@ struct Configuration {
   std::vector<Setting> settings;  ///< of all flags, when the command line has been parsed
 };
 
-/// Adds --config FILE and --print-config, and lets every setting of the verb, and every flag that
-/// is not on the command line, be set by the environment, FOVEA_PORT for --port, or else by the
-/// file: JSON with the names of settings, and of flags without dashes in front, in sections or not,
-/// // comments allowed:
+/// Adds --config FILE and --print-config, and lets every flag of the verb that is not on the
+/// command line be set by the environment, FOVEA_MAX_CONNECTIONS for --max-connections, or else by
+/// the file: JSON with the names of flags without dashes in front, in sections or not, // comments
+/// allowed:
 ///
 ///   {"port": 8080, "limits": {"max-connections": 100}, "api-key": ["a", "b"]}
 ///
 /// Several values are separated by commas in the environment, and an array in the file. A flag of
 /// another origin is read as if it were typed. Call when all flags have been added; those in
 /// `secrets` are never printed.
-/// A wrong value, an unknown key, a setting that is typed and a variable of a flag that there is no
-/// more end the parsing with a UsageError that says where it stands.
+/// A wrong value, an unknown key and a variable of a flag that there is no more end the parsing
+/// with a UsageError that says where it stands.
 void add_configuration(CLI::App& verb, Configuration& configuration,
                        const std::vector<std::string>& secrets);
 

@@ -1,4 +1,4 @@
-// The flags and settings of `fovea serve`, group by group.
+// The flags of `fovea serve`, group by group.
 #include "flags/serve_flags.h"
 
 #include <chrono>
@@ -69,7 +69,7 @@ void add_seconds(CLI::App& verb, const std::string& name, milliseconds& value,
   verb.add_option_function<std::string>(name, read, description)
       ->type_name("SECONDS")
       ->default_str(fixed(seconds, is_whole ? 0 : 3))
-      ->group(kSettings);
+      ->group(kSeldom);
 }
 
 void add_address_flags(CLI::App& verb, ServeFlags& flags) {
@@ -142,11 +142,11 @@ void add_limit_flags(CLI::App& verb, ServeFlags& flags) {
       ->group(kLimitGroup);
 }
 
-void add_limit_settings(CLI::App& verb, ServeFlags& flags) {
+void add_seldom_limits(CLI::App& verb, ServeFlags& flags) {
   serve::ServeOptions& options = flags.options;
   BatcherOptions& batcher = options.service.batcher;
   const auto number = [&verb](const char* name, auto& value, const char* text, std::int64_t min) {
-    add_number(verb, name, value, min, text)->group(kSettings);
+    add_number(verb, name, value, min, text)->group(kSeldom);
   };
   number("--max-connections", options.http.max_connections,
          "Connections at a time; beyond them the longest idle one goes for each that comes", 1);
@@ -158,9 +158,9 @@ void add_limit_settings(CLI::App& verb, ServeFlags& flags) {
   number("--max-json-values", options.limits.max_json_values, "Numbers of a reply in JSON", 1);
   add_bytes(verb, "--max-inflight-bytes", options.service.max_inflight_bytes,
             "Memory for bodies and replies; a client's bodies leave as much to others")
-      ->group(kSettings);
+      ->group(kSeldom);
   add_bytes(verb, "--max-body-bytes", options.http.max_body_bytes, "Body of one request")
-      ->group(kSettings);
+      ->group(kSeldom);
   number("--min-body-rate", options.http.min_body_rate,
          "Bytes per second that a body must arrive with", 0);
   number("--min-reply-rate", options.http.min_reply_rate,
@@ -168,7 +168,7 @@ void add_limit_settings(CLI::App& verb, ServeFlags& flags) {
   number("--io-threads", options.http.io_threads, "Threads that move bytes", 1);
 }
 
-void add_time_settings(CLI::App& verb, ServeFlags& flags) {
+void add_times(CLI::App& verb, ServeFlags& flags) {
   serve::HttpOptions& http = flags.options.http;
   add_seconds(verb, "--request-timeout", http.request_timeout, "For a reply, from the first byte");
   add_seconds(verb, "--header-timeout", http.header_timeout, "For a first byte, and for a head");
@@ -214,12 +214,12 @@ void add_source_flags(CLI::App& verb, ServeFlags& flags) {
       ->group(kSourceGroup);
 }
 
-void add_fetch_settings(CLI::App& verb, serve::MediaSourceOptions& media) {
+void add_seldom_fetch_flags(CLI::App& verb, serve::MediaSourceOptions& media) {
   add_number(verb, "--media-max-redirects", media.max_redirects, 0, "Redirects that are followed")
-      ->group(kSettings);
+      ->group(kSeldom);
   add_number(verb, "--max-media-fetches", media.max_fetches, 1,
              "Fetches at a time, of one client half of them; others wait")
-      ->group(kSettings);
+      ->group(kSeldom);
   add_seconds(verb, "--image-fetch-timeout", media.image_timeout, "To fetch an image");
   add_seconds(verb, "--video-fetch-timeout", media.video_timeout, "To fetch a video");
 }
@@ -237,18 +237,18 @@ void add_publishing_flags(CLI::App& verb, ServeFlags& flags) {
       ->group(kPublishGroup);
 }
 
-void add_publishing_settings(CLI::App& verb, ServeFlags& flags) {
+void add_seldom_publishing_flags(CLI::App& verb, ServeFlags& flags) {
   PublishFlags& publish = flags.publish;
   add_bytes(verb, "--row-store-bytes", flags.options.row_store_bytes,
             "Rows that /v1/cache keeps, by what clients called them")
-      ->group(kSettings);
+      ->group(kSeldom);
   add_bytes(verb, "--ec-max-bytes", publish.options.max_bytes, "Files in that folder together")
-      ->group(kSettings);
+      ->group(kSeldom);
   add_seconds(verb, "--ec-min-age", publish.options.min_age,
               "Age that a file must have before it may go");
   add_choice(verb, "--ec-hash", publish.hash, {"sha256", "sha512"},
              "vLLM's --mm-hasher-algorithm, for that digest")
-      ->group(kSettings);
+      ->group(kSeldom);
 }
 
 void add_message_flags(CLI::App& verb, ServeFlags& flags) {
@@ -264,7 +264,7 @@ void add_message_flags(CLI::App& verb, ServeFlags& flags) {
   verb.add_option("--build-id", flags.options.build_id,
                   "What /version and fovea_build_info show as git, for example a commit")
       ->type_name("TEXT")
-      ->group(kSettings);
+      ->group(kSeldom);
 }
 
 }  // namespace
@@ -278,10 +278,10 @@ void add_serve_flags(CLI::App& verb, ServeFlags& flags) {
   add_source_flags(verb, flags);
   add_publishing_flags(verb, flags);
   add_message_flags(verb, flags);
-  add_limit_settings(verb, flags);
-  add_time_settings(verb, flags);
-  add_fetch_settings(verb, flags.options.media);
-  add_publishing_settings(verb, flags);
+  add_seldom_limits(verb, flags);
+  add_times(verb, flags);
+  add_seldom_fetch_flags(verb, flags.options.media);
+  add_seldom_publishing_flags(verb, flags);
   add_threads(verb, flags.engine);
   add_decode_processes(verb, flags.engine);
   EngineOptions& engine = flags.engine.options;

@@ -33,8 +33,7 @@ struct ServeFlags {
   std::string log_format = "text";
 };
 
-/// Adds all flags and settings of `fovea serve`, whose values go to `flags`, which must outlive the
-/// verb.
+/// Adds all flags of `fovea serve`, whose values go to `flags`, which must outlive the verb.
 void add_serve_flags(CLI::App& verb, ServeFlags& flags);
 
 }  // namespace fovea::cli

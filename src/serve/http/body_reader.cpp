@@ -16,7 +16,7 @@ constexpr std::size_t kChunkedPiece = std::size_t{64} << 10;
 ApiError body_too_large(const HttpOptions& options) {
   return {413, "body_too_large",
           "the body is larger than " + std::to_string(options.max_body_bytes) +
-              " bytes, the limit of the server (max-body-bytes)"};
+              " bytes, the limit of the server (--max-body-bytes)"};
 }
 
 BodyReader::BodyReader(Stream& stream, const HttpOptions& options, Transaction& now)
@@ -117,7 +117,7 @@ void BodyReader::check_pace(Clock::time_point now) {
     throw ApiError(504, "deadline_exceeded", "the time for the request has passed");
   }
   if (now >= idle_until_ || floor_.is_broken(now)) {
-    throw ApiError(408, "slow_request", "the body comes too slowly (min-body-rate)");
+    throw ApiError(408, "slow_request", "the body comes too slowly (--min-body-rate)");
   }
 }
 

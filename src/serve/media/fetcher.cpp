@@ -174,7 +174,7 @@ void Fetcher::check_outcome(Outcome outcome, const Fetch& fetch, const Limits& l
       throw failed(fetch, "no connection to the other server, or it ended early");
     case Outcome::kTooLarge: throw too_large(fetch.modality, fetch.max_bytes, fetch.param);
     case Outcome::kNoRoom:
-      throw busy("there is no room for the media now (max-inflight-bytes)", fetch);
+      throw busy("there is no room for the media now (--max-inflight-bytes)", fetch);
     case Outcome::kStopped:
       if (fetch.bounds.stop.stop_requested()) {
         throw ApiError(499, "client_closed_request", "the client has left", fetch.param);

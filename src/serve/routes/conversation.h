@@ -28,7 +28,7 @@ enum class TextRule : std::uint8_t { kIgnored, kRefused };
 
 struct ConversationRules {
   TextRule text = TextRule::kIgnored;
-  std::size_t max_items = std::numeric_limits<std::size_t>::max();  ///< max-items-per-request
+  std::size_t max_items = std::numeric_limits<std::size_t>::max();  ///< --max-items-per-request
 };
 
 /// The media of one conversation: `[{"role": .., "content": text or [part, ..]}, ..]`. Parts are

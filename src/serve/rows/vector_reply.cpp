@@ -129,7 +129,7 @@ void check_json_values(std::size_t values, std::int64_t max_values, std::string_
   if (std::cmp_less_equal(values, max_values)) return;
   throw ApiError(400, "response_too_large_for_json",
                  "the reply would hold " + std::to_string(values) + " numbers, JSON at most " +
-                     std::to_string(max_values) + " (max-json-values); ask for " +
+                     std::to_string(max_values) + " (--max-json-values); ask for " +
                      std::string(instead));
 }
 

@@ -102,7 +102,7 @@ std::function<void(std::uint64_t)> Admission::growing(const std::shared_ptr<Body
     ++no_memory_;
     ApiError error(429, "queue_full",
                    "there is no room for more of the body now: a client holds at most as much as "
-                   "is left for others (max-inflight-bytes)");
+                   "is left for others (--max-inflight-bytes)");
     error.retry_after_s = service_.retry_after_s();
     throw error;
   };

@@ -135,8 +135,8 @@ void Publisher::prune(std::int64_t needed, const std::string& except) {
     throw ApiError(507, "ec_storage_full",
                    "the folder for rows holds " + std::to_string(files_.cost()) + " of " +
                        std::to_string(options_.max_bytes) +
-                       " bytes, and no file in it is old enough to go (ec-max-bytes, "
-                       "ec-min-age)");
+                       " bytes, and no file in it is old enough to go (--ec-max-bytes, "
+                       "--ec-min-age)");
   }
   for (const std::string& key : going) {
     // Another process may have removed them, or may be writing there.

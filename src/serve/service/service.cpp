@@ -245,11 +245,11 @@ std::shared_ptr<void> Service::Impl::take_room(const Job& job) {
     throw ApiError(400, "response_too_large",
                    "the rows of this request need " + std::to_string(bytes) + " bytes, and " +
                        std::to_string(memory.capacity()) +
-                       " are allowed in all (max-inflight-bytes)");
+                       " are allowed in all (--max-inflight-bytes)");
   }
   std::shared_ptr<void> room = take_memory(bytes);
   if (room) return room;
-  ApiError full(429, "queue_full", "there is no room for the reply now (max-inflight-bytes)");
+  ApiError full(429, "queue_full", "there is no room for the reply now (--max-inflight-bytes)");
   full.retry_after_s = retry_after_s();
   throw full;
 }

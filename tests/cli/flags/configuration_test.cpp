@@ -33,7 +33,7 @@ struct ServerFlags {
     verb->add_option("-H,--the-host", host)->capture_default_str();
     verb->add_option("--api-key", keys);
     verb->add_flag("--loud,!--quiet", loud);
-    verb->add_option("--io-threads", threads)->capture_default_str()->group(kSettings);
+    verb->add_option("--io-threads", threads)->capture_default_str()->group(kSeldom);
     add_configuration(*verb, configuration, {"api-key"});
     std::ranges::reverse(arguments);
     arguments.emplace_back("verb");
@@ -72,19 +72,18 @@ TEST_F(ConfigurationTest, PrefersWhatIsTypedThenTheEnvironmentThenTheFile) {
   EXPECT_EQ(flags.origin_of("--loud"), file + " true");
 }
 
-TEST_F(ConfigurationTest, SettingsAreOfTheEnvironmentAndTheFileAlone) {
+TEST_F(ConfigurationTest, TakesFlagsThatHelpLeavesOut) {
   ServerFlags flags;
   flags.parse({"--config", file_with(R"({"io-threads": 3})")});
   EXPECT_EQ(flags.threads, 3);
-  EXPECT_THAT(flags.origin_of("io-threads"), HasSubstr("fovea.json 3"));
+  EXPECT_THAT(flags.origin_of("--io-threads"), HasSubstr("fovea.json 3"));
   const Variable threads("FOVEA_IO_THREADS", "4");
   ServerFlags others;
   others.parse({"--config", file_with(R"({"io-threads": 3})")});
-  EXPECT_EQ(others.origin_of("io-threads"), "FOVEA_IO_THREADS 4");
-  test::expect_usage_error(
-      "--io-threads is no flag; set io-threads in a file of --config, or FOVEA_IO_THREADS", [] {
-        ServerFlags().parse({"--io-threads", "5"});
-      });
+  EXPECT_EQ(others.origin_of("--io-threads"), "FOVEA_IO_THREADS 4");
+  ServerFlags typed;
+  typed.parse({"--io-threads", "5"});
+  EXPECT_EQ(typed.origin_of("--io-threads"), "command line 5");
 }
 
 TEST_F(ConfigurationTest, SaysWhatThereIsInPlaceOfAFlagThatIsNoMore) {

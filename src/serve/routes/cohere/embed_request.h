@@ -21,7 +21,7 @@ struct EmbedRequest {
 
 /// Reads a body with `images`, a list of URLs, or `inputs`, a list of contents with one image or
 /// video each. Members that mean nothing here are ignored. @param max_items
-/// max-items-per-request.
+/// --max-items-per-request.
 /// @throws ApiError(400): "missing_field", "invalid_value", "text_not_supported",
 /// "multiple_media_in_conversation", "too_many_items".
 /// Source: Cohere, API reference, "Embed (V2)".

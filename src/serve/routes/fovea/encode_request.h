@@ -43,7 +43,7 @@ struct EncodeRequest {
 };
 
 struct EncodeRequestRules {
-  std::size_t max_items = 256;  ///< max-items-per-request
+  std::size_t max_items = 256;  ///< --max-items-per-request
   bool takes_sizes = false;     ///< {"width": 640, "height": 480} is an item, too
   PromptLimits media;           ///< of all items, which are taken for those of one prompt
 };

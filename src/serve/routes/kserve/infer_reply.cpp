@@ -67,7 +67,7 @@ void check_json(const RowOptions& rows, const InferReplyHead& head, std::int64_t
     throw ApiError(400, "response_too_large_for_json",
                    "embeddings: " + std::to_string(values) + " numbers; at most " +
                        std::to_string(head.max_json_values) +
-                       " are sent as JSON (max-json-values); ask for binary_data",
+                       " are sent as JSON (--max-json-values); ask for binary_data",
                    "outputs");
   }
 }

@@ -36,7 +36,7 @@ struct InferRequest {
 /// its length in front. All lengths have to be exact.
 /// @param body is referred to by the media. @param json_bytes value of the header
 /// Inference-Header-Content-Length: bytes of the JSON in front of binary tensors; 0: the body is
-/// one item and nothing else; absent: the body is JSON. @param max_items max-items-per-request.
+/// one item and nothing else; absent: the body is JSON. @param max_items --max-items-per-request.
 /// @throws ApiError(400), before anything is made of elements that the shape or `max_items` does
 /// not allow.
 /// Source: Open Inference Protocol, "Inference Request JSON Object"; Triton Inference Server,

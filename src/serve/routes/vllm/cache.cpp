@@ -44,7 +44,7 @@ Reply file_reply(const std::shared_ptr<const Embedding>& item, const std::shared
 std::shared_ptr<void> take_room(Service& service, const Embedding& item) {
   std::shared_ptr<void> room = service.take_memory(item.data.size());
   if (room) return room;
-  ApiError full(429, "queue_full", "there is no room for the reply now (max-inflight-bytes)");
+  ApiError full(429, "queue_full", "there is no room for the reply now (--max-inflight-bytes)");
   full.retry_after_s = service.retry_after_s();
   throw full;
 }

@@ -99,7 +99,7 @@ bool keep(const RowPlaces& places, const std::string& name,
   } else if (!is_stored) {
     throw ApiError(507, "ec_storage_full",
                    "rows of " + std::to_string(item->data.size()) +
-                       " bytes are larger than the whole store (row-store-bytes)");
+                       " bytes are larger than the whole store (--row-store-bytes)");
   }
   return is_stored;
 }

@@ -183,7 +183,7 @@ TEST(ReadEncodeRequest, NamesTheLimitOfItemsAndItsFlag) {
   const ApiError error = refusal([&] { (void)read_json(two, {.max_items = 1}); });
   EXPECT_EQ(error.code(), "too_many_items");
   EXPECT_THAT(error.what(),
-              HasSubstr("has at least 2 items; at most 1 are allowed (max-items-per-request)"));
+              HasSubstr("has at least 2 items; at most 1 are allowed (--max-items-per-request)"));
 }
 
 TEST(ReadEncodeRequest, LimitsTheItemsOfEachModality) {
