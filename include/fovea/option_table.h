@@ -196,11 +196,9 @@ constexpr auto option_table(std::type_identity<EngineOptions>) {
              "Directory that stores measurements on a GPU for the next start; none stores "
              "nothing",
              {.heading = kDeviceHeading, .is_path = true}),
-      option("encoder_cache_size", &EngineOptions::encoder_cache_size,
-             "Keep the rows of so many rows' or bytes' worth of items, so that equal "
-             "items are encoded once: 16384, 512M, 2Gi; 0: none",
-             detail::kOfCache),
-      option("encoder_cache_bytes", &EngineOptions::encoder_cache_bytes, "The same in bytes",
+      option("encoder_cache_bytes", &EngineOptions::encoder_cache_bytes,
+             "Keep the rows of items in so many bytes of host memory, so that equal "
+             "items are encoded once: 512M, 2Gi; 0: none",
              {.heading = kDeviceHeading, .flag = "--encoder-cache-size", .min = 0}),
       option("encoder_device_cache_size", &EngineOptions::encoder_device_cache_size,
              "Keep such rows in so many bytes of each device, in front of the host's: "

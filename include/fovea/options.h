@@ -161,11 +161,9 @@ struct EngineOptions {
   /// Part q of the rows of a video that is dropped after the tower, 0 <= q < 1: those most like the
   /// rows of the frame before. Videos then run without graphs. Qwen2.5-VL and Qwen3-VL only.
   double video_pruning_rate = 0;
-  /// Host memory for the rows of items that were encoded before, so that equal items are encoded
-  /// once (docs/encoder_cache.md): in rows, each as large as one of float32, or in bytes. At most
-  /// one of the two; both 0: no cache. Of an engine on GPUs it is pinned, and allocated at loading;
-  /// of one on a CPU it grows as it fills.
-  std::int64_t encoder_cache_size = 0;
+  /// Bytes of host memory for the rows of items that were encoded before, so that equal items are
+  /// encoded once (docs/encoder_cache.md). Of an engine on GPUs the memory is pinned, and allocated
+  /// at loading; of one on a CPU it grows as it fills. 0: no cache.
   std::int64_t encoder_cache_bytes = 0;
   /// Bytes of each device for such rows, allocated at loading: a hit does not leave the GPU. What
   /// there is no room for any more goes to the host memory above, if there is some. Of a CPU the

@@ -63,7 +63,7 @@ def test_unknown_words_are_refused(engine):
 
 
 def test_options_reach_the_engine():
-    small = load_engine(max_pixels=64 * 64, encoder_cache_size=4096, cudagraph_mm_encoder=False)
+    small = load_engine(max_pixels=64 * 64, encoder_cache_bytes=8 << 20, cudagraph_mm_encoder=False)
     (item,) = small.encode(IMAGES[0])
     assert item.resized_size[0] * item.resized_size[1] <= 64 * 64
     assert len(item.key) == 64
@@ -76,7 +76,7 @@ def test_options_reach_the_engine():
 
 def test_jpeg_files_are_decoded_at_a_fraction_of_their_size_on_request():
     photo = next(path for path in IMAGES if path.endswith(".jpg"))
-    options = {"min_pixels": 32 * 32, "max_pixels": 32 * 32, "encoder_cache_size": 4096}
+    options = {"min_pixels": 32 * 32, "max_pixels": 32 * 32, "encoder_cache_bytes": 8 << 20}
     (full,) = load_engine(**options).encode(photo)
     (scaled,) = load_engine(jpeg_scaling=True, **options).encode(photo)
     assert scaled.grid_thw == full.grid_thw
@@ -286,7 +286,7 @@ def test_memory_stays_flat(engine):
 
 def test_memory_stays_flat_over_ten_thousand_calls():
     """Of items in an encoder cache, where calls take the least."""
-    cached = load_engine(encoder_cache_size=4096)
+    cached = load_engine(encoder_cache_bytes=8 << 20)
     image = numpy.random.default_rng(1).integers(0, 256, (256, 256, 3), numpy.uint8)
     kinds = [image, pathlib.Path(IMAGES[0]).read_bytes(), IMAGES[1]]
 

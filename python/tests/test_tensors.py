@@ -81,7 +81,7 @@ def test_a_device_takes_items_whose_rows_are_not_known_ahead(engine):
 
 def test_rows_come_from_the_cache_too():
     torch = pytest.importorskip("torch")
-    cached = load_engine(encoder_cache_size=4096)
+    cached = load_engine(encoder_cache_bytes=8 << 20)
     (first,) = cached.encode(IMAGES[0], device="cpu")
     (again,) = cached.encode(IMAGES[0], device="cpu")
     assert (first.cache, again.cache) == ("miss", "hit")

@@ -43,18 +43,6 @@ std::string graphs_text(const GraphSpec& spec, const GraphConfig& config, Packin
   return text;
 }
 
-/// Capacity of the encoder cache. @param width elements of a row.
-std::int64_t cache_bytes(const EngineOptions& options, std::int64_t width) {
-  const std::int64_t rows = options.encoder_cache_size;
-  const std::int64_t bytes = options.encoder_cache_bytes;
-  FOVEA_CHECK(rows >= 0 && bytes >= 0 && (rows == 0 || bytes == 0), kInvalidArgument,
-              "the size of the encoder cache is a number of rows or of bytes, at least 0, got ",
-              rows, " and ", bytes);
-  const auto of_rows = checked_mul(rows, width * std::int64_t{sizeof(float)});
-  FOVEA_CHECK(of_rows, kInvalidArgument, "an encoder cache of ", rows, " rows is too large");
-  return bytes + *of_rows;
-}
-
 }  // namespace
 
 void log_preprocessing(const checkpoint::HfConfig& files, const ItemProcessor& processor,
@@ -137,7 +125,8 @@ void Engine::Impl::load() {
 }
 
 void Engine::Impl::make_cache(const checkpoint::WeightSource& weights) {
-  const std::int64_t bytes = cache_bytes(options, report.width);
+  const std::int64_t bytes = options.encoder_cache_bytes;
+  FOVEA_CHECK(bytes >= 0, kInvalidArgument, "the encoder cache has at least 0 bytes, got ", bytes);
   const std::int64_t device_bytes = options.encoder_device_cache_size;
   FOVEA_CHECK(device_bytes >= 0, kInvalidArgument,
               "the encoder cache needs at least 0 bytes of a device, got ", device_bytes);
@@ -165,7 +154,7 @@ void Engine::Impl::log_initialized() {
           " weight_bytes=", report.weight_bytes, " devices=", devices,
           compute == activations ? "" : cat(" compute=", to_string(compute)),
           " replicas=", replicas->size(),
-          row_cache ? cat(" encoder_cache_bytes=", cache_bytes(options, report.width)) : "",
+          row_cache ? cat(" encoder_cache_bytes=", options.encoder_cache_bytes) : "",
           options.encoder_device_cache_size > 0
               ? cat(" encoder_device_cache_bytes=", options.encoder_device_cache_size)
               : "",

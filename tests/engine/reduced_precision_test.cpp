@@ -32,10 +32,10 @@ constexpr Precision kPrecisions[] = {
     {"int8_bf16", Quantization::kInt8, ComputeDType::kBFloat16, 0.035}};
 
 Engine load(const std::string& folder, const Precision& precision, int threads,
-            std::int64_t cache_rows = 0) {
+            std::int64_t cache_bytes = 0) {
   return Engine::load(folder, {.device = "cpu",
                                .num_threads = threads,
-                               .encoder_cache_size = cache_rows,
+                               .encoder_cache_bytes = cache_bytes,
                                .quantization = precision.quantization,
                                .dtype_compute = precision.dtype_compute});
 }
@@ -117,9 +117,9 @@ TEST(ReducedPrecision, BFloat16IsAcceptedAgainstTheGoldenRows) {
 
 TEST(ReducedPrecision, TheFingerprintOfCachedRowsNamesWhatIsMultiplied) {
   const std::string folder = test::golden_folder("qwen3_vl", kGoldenFile);
-  const Engine bf16 = load(folder, kPrecisions[1], 1, 100);
+  const Engine bf16 = load(folder, kPrecisions[1], 1, 10'000);
   EXPECT_NE(bf16.fingerprint().find(";dtype=bfloat16;"), std::string::npos) << bf16.fingerprint();
-  const Engine f32 = Engine::load(folder, {.device = "cpu", .encoder_cache_size = 100});
+  const Engine f32 = Engine::load(folder, {.device = "cpu", .encoder_cache_bytes = 10'000});
   EXPECT_NE(f32.fingerprint().find(";dtype=float32;"), std::string::npos) << f32.fingerprint();
 }
 

@@ -1,4 +1,4 @@
-// The size of the encoder cache: rows, or bytes with a suffix.
+// Sizes of memory: bytes with a suffix.
 #include "flags/cache_size.h"
 
 #include <algorithm>
@@ -44,10 +44,10 @@ std::string bytes_default(std::int64_t bytes) {
 
 }  // namespace
 
-CacheSize parse_cache_size(std::string_view text, std::string_view what) {
+std::int64_t parse_bytes(std::string_view text, std::string_view what) {
   const std::string_view whole = trimmed(text);
-  const std::size_t digits = whole.find_first_not_of("0123456789.");
-  if (digits == std::string_view::npos) return {.rows = parse_whole(whole, 0, what)};
+  if (whole == "0") return 0;
+  const std::size_t digits = std::min(whole.find_first_not_of("0123456789."), whole.size());
   const std::string name = unit_name(trimmed(whole.substr(digits)));
   const auto* const unit = std::ranges::find(kUnits, name, &Unit::name);
   constexpr double kMost = 9e18;
@@ -55,39 +55,23 @@ CacheSize parse_cache_size(std::string_view text, std::string_view what) {
       unit == kUnits.end() ? kMost : parse_number(whole.substr(0, digits), what) * unit->bytes;
   if (bytes < 0 || bytes >= kMost) {
     throw UsageError(std::string(what) +
-                     ": expected a number of rows, or of bytes with K, M, G, Ki, Mi or Gi behind "
-                     "it, got \"" +
+                     ": expected bytes, with K, M, G, Ki, Mi or Gi behind the number, got \"" +
                      one_line(text) + "\"");
   }
-  return {.bytes = static_cast<std::int64_t>(bytes)};
-}
-
-std::int64_t parse_bytes(std::string_view text, std::string_view what) {
-  const CacheSize size = parse_cache_size(text, what);
-  if (size.rows != 0) {
-    throw UsageError(std::string(what) +
-                     ": expected bytes, with K, M, G, Ki, Mi or Gi behind the "
-                     "number, got \"" +
-                     one_line(text) + "\"");
-  }
-  return size.bytes;
+  return static_cast<std::int64_t>(bytes);
 }
 
 void add_encoder_cache_size(CLI::App& verb, EngineOptions& options) {
-  add_own_flag(verb, find_option(&EngineOptions::encoder_cache_size),
-               [&options](const std::string& text, const std::string& flag) {
-                 const CacheSize size = parse_cache_size(text, flag);
-                 options.encoder_cache_size = size.rows;
-                 options.encoder_cache_bytes = size.bytes;
-               })
-      ->type_name("ROWS|BYTES")
-      ->default_str(bytes_default(options.encoder_cache_bytes));
-  add_own_flag(verb, find_option(&EngineOptions::encoder_device_cache_size),
-               [&options](const std::string& text, const std::string& flag) {
-                 options.encoder_device_cache_size = parse_bytes(text, flag);
-               })
-      ->type_name("BYTES")
-      ->default_str(bytes_default(options.encoder_device_cache_size));
+  const auto add = [&verb, &options](std::int64_t EngineOptions::*member) {
+    add_own_flag(verb, find_option(member),
+                 [&options, member](const std::string& text, const std::string& flag) {
+                   options.*member = parse_bytes(text, flag);
+                 })
+        ->type_name("BYTES")
+        ->default_str(bytes_default(options.*member));
+  };
+  add(&EngineOptions::encoder_cache_bytes);
+  add(&EngineOptions::encoder_device_cache_size);
 }
 
 }  // namespace fovea::cli

@@ -67,8 +67,7 @@ class ShardRun {
   Engine load() {
     EngineOptions options = engine_options(job_.engine, console_);
     check_limits(job_.engine, options);
-    if (options.encoder_cache_size == 0 && options.encoder_cache_bytes == 0 &&
-        options.encoder_device_cache_size == 0) {
+    if (options.encoder_cache_bytes == 0 && options.encoder_device_cache_size == 0) {
       options.encoder_cache_bytes = kCacheBytes;
     }
     const Progress loading(console_, "loading " + job_.engine.model);

@@ -13,7 +13,6 @@ class Options(TypedDict, total=False):
     seed: int
     max_num_batched_tokens: int
     video_pruning_rate: float
-    encoder_cache_size: int
     encoder_cache_bytes: int
     encoder_device_cache_size: int
     measure_graphs: bool

@@ -165,7 +165,7 @@ std::vector<Embedding> encode_elsewhere(const std::string& directory, EngineOpti
   options.quantization = Quantization::kNone;
   options.dtype_compute = ComputeDType::kAuto;
   options.graphs.cudagraph_mm_encoder = false;
-  options.encoder_cache_size = options.encoder_cache_bytes = 0;
+  options.encoder_cache_bytes = 0;
   options.encoder_device_cache_size = 0;
   Engine engine = Engine::load(directory, options);
   return engine.encode(items);

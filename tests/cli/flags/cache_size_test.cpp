@@ -8,17 +8,7 @@
 namespace fovea::cli {
 namespace {
 
-std::int64_t bytes_of(std::string_view text) {
-  const CacheSize size = parse_cache_size(text, "--flag");
-  EXPECT_EQ(size.rows, 0);
-  return size.bytes;
-}
-
-TEST(CacheSize, OfAPlainNumberIsRows) {
-  EXPECT_EQ(parse_cache_size("16384", "--flag").rows, 16384);
-  EXPECT_EQ(parse_cache_size("16384", "--flag").bytes, 0);
-  EXPECT_EQ(parse_cache_size("0", "--flag").rows, 0);
-}
+std::int64_t bytes_of(std::string_view text) { return parse_bytes(text, "--flag"); }
 
 TEST(CacheSize, WithASuffixIsBytes) {
   EXPECT_EQ(bytes_of("100B"), 100);
@@ -27,11 +17,13 @@ TEST(CacheSize, WithASuffixIsBytes) {
   EXPECT_EQ(bytes_of("1.5Gi"), 1'610'612'736);
   EXPECT_EQ(bytes_of("64MiB"), 67'108'864);
   EXPECT_EQ(bytes_of("3 kib"), 3'072);
+  EXPECT_EQ(bytes_of("0"), 0);
 }
 
 TEST(CacheSize, RefusesWhatIsNoSize) {
-  for (const std::string text : {"", "-1", "1.5", "M", "5X", "12MM", "1e3", "99999999999G"}) {
-    test::expect_usage_error("--flag", [&] { (void)parse_cache_size(text, "--flag"); });
+  for (const std::string text :
+       {"", "-1", "1.5", "16384", "M", "5X", "12MM", "1e3", "99999999999G"}) {
+    test::expect_usage_error("--flag", [&] { (void)bytes_of(text); });
   }
 }
 

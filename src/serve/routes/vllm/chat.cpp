@@ -196,8 +196,7 @@ Reply make_reply(Chat& chat, const std::vector<NamedPart>& parts, const std::str
 
 /// Whether the engine names rows itself.
 bool has_keys(const EngineOptions& engine) {
-  return engine.encoder_cache_size > 0 || engine.encoder_cache_bytes > 0 ||
-         engine.encoder_device_cache_size > 0;
+  return engine.encoder_cache_bytes > 0 || engine.encoder_device_cache_size > 0;
 }
 
 void handle(const std::shared_ptr<Chat>& chat, const std::shared_ptr<Exchange>& exchange) {
