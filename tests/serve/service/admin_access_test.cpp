@@ -5,7 +5,7 @@
 namespace fovea::serve {
 namespace {
 
-RequestHead head_with(const Headers& headers) {
+RequestHead admin_head_with(const Headers& headers) {
   RequestHead head;
   head.headers = headers;
   return head;
@@ -49,23 +49,24 @@ TEST(ForeignOrigin, IsAnyThatIsNotTheHost) {
 
 TEST(Objection, IsMadeToWhatAProxyHasPassedOn) {
   const Header host{"Host", "localhost"};
-  EXPECT_EQ(objection_to(head_with({host}), OpenAdmin::kLoopback), "");
+  EXPECT_EQ(objection_to(admin_head_with({host}), OpenAdmin::kLoopback), "");
   for (const char* name :
        {"Forwarded", "X-Forwarded-For", "x-forwarded-proto", "X-Real-IP", "Via"}) {
-    EXPECT_NE(objection_to(head_with({host, {name, "1.2.3.4"}}), OpenAdmin::kLoopback), "") << name;
-    RequestHead own = head_with({{name, "1.2.3.4"}});
+    EXPECT_NE(objection_to(admin_head_with({host, {name, "1.2.3.4"}}), OpenAdmin::kLoopback), "")
+        << name;
+    RequestHead own = admin_head_with({{name, "1.2.3.4"}});
     own.is_own_user = true;
     EXPECT_NE(objection_to(own, OpenAdmin::kOwnUser), "") << name;
   }
 }
 
 TEST(Objection, IsMadeToNamesThatLeadHereByADetour) {
-  EXPECT_NE(objection_to(head_with({{"Host", "evil.example"}}), OpenAdmin::kLoopback), "");
-  EXPECT_NE(objection_to(head_with({}), OpenAdmin::kLoopback), "");
+  EXPECT_NE(objection_to(admin_head_with({{"Host", "evil.example"}}), OpenAdmin::kLoopback), "");
+  EXPECT_NE(objection_to(admin_head_with({}), OpenAdmin::kLoopback), "");
 }
 
 TEST(Objection, IsMadeToOtherUsers) {
-  RequestHead head = head_with({{"Host", "x"}});
+  RequestHead head = admin_head_with({{"Host", "x"}});
   EXPECT_NE(objection_to(head, OpenAdmin::kOwnUser), "");
   head.is_own_user = true;
   EXPECT_EQ(objection_to(head, OpenAdmin::kOwnUser), "");

@@ -8,7 +8,7 @@
 namespace fovea::serve {
 namespace {
 
-std::shared_ptr<const Embedding> rows_of(std::size_t bytes) {
+std::shared_ptr<const Embedding> stored_rows_of(std::size_t bytes) {
   auto item = std::make_shared<Embedding>();
   item->rows = static_cast<std::int64_t>(bytes);
   item->width = 1;
@@ -21,7 +21,7 @@ std::int64_t room_for(std::int64_t count) { return count * 1'000'000 + 500'000; 
 
 TEST(RowStore, FindsWhatWasPut) {
   RowStore store(room_for(2));
-  const std::shared_ptr<const Embedding> item = rows_of(1'000'000);
+  const std::shared_ptr<const Embedding> item = stored_rows_of(1'000'000);
   EXPECT_TRUE(store.put("a", item));
   EXPECT_EQ(store.find("a"), item);
   EXPECT_EQ(store.find("b"), nullptr);
@@ -35,10 +35,10 @@ TEST(RowStore, FindsWhatWasPut) {
 
 TEST(RowStore, DropsWhatWasNotUsedForLongest) {
   RowStore store(room_for(2));
-  store.put("a", rows_of(1'000'000));
-  store.put("b", rows_of(1'000'000));
+  store.put("a", stored_rows_of(1'000'000));
+  store.put("b", stored_rows_of(1'000'000));
   EXPECT_NE(store.find("a"), nullptr);  // b is the older now
-  store.put("c", rows_of(1'000'000));
+  store.put("c", stored_rows_of(1'000'000));
   EXPECT_EQ(store.find("b"), nullptr);
   EXPECT_NE(store.find("a"), nullptr);
   EXPECT_NE(store.find("c"), nullptr);
@@ -47,8 +47,8 @@ TEST(RowStore, DropsWhatWasNotUsedForLongest) {
 
 TEST(RowStore, ReplacesTheItemOfAName) {
   RowStore store(room_for(1));
-  store.put("a", rows_of(1'000'000));
-  const std::shared_ptr<const Embedding> second = rows_of(900'000);
+  store.put("a", stored_rows_of(1'000'000));
+  const std::shared_ptr<const Embedding> second = stored_rows_of(900'000);
   EXPECT_TRUE(store.put("a", second));
   EXPECT_EQ(store.find("a"), second);
   EXPECT_EQ(store.stats().entries, 1);
@@ -57,16 +57,16 @@ TEST(RowStore, ReplacesTheItemOfAName) {
 
 TEST(RowStore, RefusesWhatIsLargerThanItself) {
   RowStore store(room_for(1));
-  store.put("a", rows_of(1'000'000));
-  store.put("b", rows_of(1000));
-  EXPECT_FALSE(store.put("b", rows_of(2'000'000)));
+  store.put("a", stored_rows_of(1'000'000));
+  store.put("b", stored_rows_of(1000));
+  EXPECT_FALSE(store.put("b", stored_rows_of(2'000'000)));
   EXPECT_EQ(store.find("b"), nullptr) << "the old rows are not those of the name any more";
   EXPECT_NE(store.find("a"), nullptr);
 }
 
 TEST(RowStore, KeepsAnItemForWhoeverHoldsIt) {
   RowStore store(room_for(1));
-  store.put("a", rows_of(1'000'000));
+  store.put("a", stored_rows_of(1'000'000));
   const std::shared_ptr<const Embedding> held = store.find("a");
   EXPECT_TRUE(store.erase("a"));
   EXPECT_FALSE(store.erase("a"));
@@ -75,11 +75,11 @@ TEST(RowStore, KeepsAnItemForWhoeverHoldsIt) {
 
 TEST(RowStore, IsEmptyAfterClear) {
   RowStore store(room_for(2));
-  store.put("a", rows_of(1000));
+  store.put("a", stored_rows_of(1000));
   store.clear();
   EXPECT_EQ(store.find("a"), nullptr);
   EXPECT_EQ(store.stats().bytes, 0);
-  EXPECT_TRUE(store.put("a", rows_of(1000)));
+  EXPECT_TRUE(store.put("a", stored_rows_of(1000)));
 }
 
 TEST(RowStore, CountsRightAmongThreads) {
@@ -90,7 +90,7 @@ TEST(RowStore, CountsRightAmongThreads) {
       threads.emplace_back([&store, t] {
         for (int i = 0; i < 50; ++i) {
           const std::string name = std::to_string((t + i) % 5);
-          store.put(name, rows_of(1'000'000));
+          store.put(name, stored_rows_of(1'000'000));
           (void)store.find(name);
           if (i % 7 == 0) store.erase(name);
         }

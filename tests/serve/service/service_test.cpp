@@ -55,7 +55,7 @@ JobReply encode(Service& service, Job job) {
 }
 
 template <typename Call>
-ApiError refusal(Call&& call) {
+ApiError job_refusal(Call&& call) {
   try {
     call();
   } catch (const ApiError& error) {
@@ -121,14 +121,14 @@ TEST(Service, RefusesWhatNeverHasRoomOtherwiseThanWhatHasNoneNow) {
   options.max_inflight_bytes = 1000;
   Service tiny(options);
   tiny.wait_loaded();
-  const ApiError error = refusal([&] { (void)encode(tiny, one_photo(tiny)); });
+  const ApiError error = job_refusal([&] { (void)encode(tiny, one_photo(tiny)); });
   EXPECT_EQ(error.code(), "response_too_large");
-  EXPECT_THAT(error.what(), HasSubstr("max-inflight-bytes"));
+  EXPECT_THAT(error.what(), HasSubstr("--max-inflight-bytes"));
 
   Service service(small());
   service.wait_loaded();
   const std::shared_ptr<void> all = service.take_memory(service.memory().capacity() - 10);
-  const ApiError full = refusal([&] { (void)encode(service, one_photo(service)); });
+  const ApiError full = job_refusal([&] { (void)encode(service, one_photo(service)); });
   EXPECT_EQ(full.status(), 429);
   EXPECT_GE(full.retry_after_s.value_or(0), 1);
 }
@@ -140,7 +140,8 @@ TEST(Service, RefusesImagesOfAPixelOrTwo) {
     return image_rgb(std::vector<std::uint8_t>(static_cast<std::size_t>(3 * width * height), 9),
                      width, height, "items[0].image");
   };
-  const ApiError error = refusal([&] { (void)encode(service, job_of(service, {grey(64, 2)})); });
+  const ApiError error =
+      job_refusal([&] { (void)encode(service, job_of(service, {grey(64, 2)})); });
   EXPECT_EQ(error.code(), "image_too_small");
   EXPECT_EQ(error.status(), 422);
   EXPECT_EQ(error.param(), "items[0].image");
@@ -156,7 +157,7 @@ TEST(Service, FailsARequestForItsFirstBadItemAndNamesIt) {
                                        image_bytes(std::vector<std::uint8_t>{0xff, 0xd8, 0xff},
                                                    "items[1].image")}));
   EXPECT_TRUE(reply.items.empty());
-  const ApiError error = refusal([&] { std::rethrow_exception(reply.error); });
+  const ApiError error = job_refusal([&] { std::rethrow_exception(reply.error); });
   EXPECT_EQ(error.param(), "items[1].image");
   EXPECT_EQ(error.code(), "decode_failed");
 }
@@ -192,12 +193,12 @@ TEST(Service, RefusesBeforeTheModelIsLoadedAndAfterDraining) {
   Service service(small());
   const ServiceState first = service.state();
   if (first == ServiceState::kStarting) {
-    EXPECT_EQ(refusal([&] { (void)service.model(); }).status(), 503);
+    EXPECT_EQ(job_refusal([&] { (void)service.model(); }).status(), 503);
   }
   service.wait_loaded();
   service.drain();
   EXPECT_EQ(service.state(), ServiceState::kDraining);
-  const ApiError error = refusal([&] { (void)encode(service, one_photo(service)); });
+  const ApiError error = job_refusal([&] { (void)encode(service, one_photo(service)); });
   EXPECT_EQ(error.code(), "draining");
   EXPECT_EQ(error.retry_after_s, 1);
   EXPECT_NO_THROW((void)service.model());
@@ -211,7 +212,7 @@ TEST(Service, TakesWorkBetweenTheAnnouncementOfItsEndAndDraining) {
   EXPECT_NO_THROW(service.check_takes_work());
   EXPECT_FALSE(encode(service, one_photo(service)).error);
   service.drain();
-  EXPECT_EQ(refusal([&] { service.check_takes_work(); }).code(), "draining");
+  EXPECT_EQ(job_refusal([&] { service.check_takes_work(); }).code(), "draining");
 }
 
 TEST(Service, IsUnhealthyWithAReasonIfTheModelCannotBeLoaded) {
@@ -221,9 +222,9 @@ TEST(Service, IsUnhealthyWithAReasonIfTheModelCannotBeLoaded) {
   service.wait_loaded();
   EXPECT_EQ(service.state(), ServiceState::kUnhealthy);
   EXPECT_THAT(service.problem(), HasSubstr("nowhere"));
-  EXPECT_EQ(refusal([&] { (void)service.model(); }).code(), "unhealthy");
+  EXPECT_EQ(job_refusal([&] { (void)service.model(); }).code(), "unhealthy");
   // What clients read names no path of the server.
-  EXPECT_EQ(std::string(refusal([&] { (void)service.model(); }).what()).find("nowhere"),
+  EXPECT_EQ(std::string(job_refusal([&] { (void)service.model(); }).what()).find("nowhere"),
             std::string::npos);
 }
 
@@ -293,7 +294,7 @@ TEST(Service, ChecksThatItEncodesBesideTheQueue) {
   job.bounds.stop = seen.get_token();
   std::promise<void> done;
   service.encode(std::move(job), [&](const JobReply&) { done.set_value(); });
-  EXPECT_EQ(refusal([&] { (void)encode(service, one_photo(service)); }).status(), 429);
+  EXPECT_EQ(job_refusal([&] { (void)encode(service, one_photo(service)); }).status(), 429);
   std::promise<bool> works;
   service.check_encodes([&](bool result) { works.set_value(result); });
   EXPECT_EQ(service.batcher_stats().items, 1);
@@ -301,7 +302,7 @@ TEST(Service, ChecksThatItEncodesBesideTheQueue) {
   done.get_future().wait();
   EXPECT_TRUE(works.get_future().get());
   service.drain();
-  EXPECT_EQ(refusal([&] { service.check_encodes([](bool) {}); }).code(), "draining");
+  EXPECT_EQ(job_refusal([&] { service.check_encodes([](bool) {}); }).code(), "draining");
 }
 
 TEST(Service, EndsAJobWhoseClientHasLeft) {
@@ -311,7 +312,7 @@ TEST(Service, EndsAJobWhoseClientHasLeft) {
   gone.request_stop();
   Job job = one_photo(service);
   job.bounds.stop = gone.get_token();
-  const ApiError error = refusal([&] {
+  const ApiError error = job_refusal([&] {
     const JobReply reply = encode(service, std::move(job));
     if (reply.error) std::rethrow_exception(reply.error);
   });
@@ -343,7 +344,7 @@ TEST(Service, SaysThatItStopsToWhoeverHasWaitedInVain) {
   service.stop(milliseconds(0));
   const JobReply reply = promise.get_future().get();
   ASSERT_TRUE(reply.error);
-  const ApiError error = refusal([&] { std::rethrow_exception(reply.error); });
+  const ApiError error = job_refusal([&] { std::rethrow_exception(reply.error); });
   EXPECT_EQ(error.status(), 503);
   EXPECT_EQ(error.code(), "draining");
 }
@@ -353,7 +354,7 @@ TEST(Service, KnowsItsModelByNameAndByDirectory) {
   EXPECT_NO_THROW(service.check_model_name(""));
   EXPECT_NO_THROW(service.check_model_name("m"));
   EXPECT_NO_THROW(service.check_model_name(kModel));
-  EXPECT_EQ(refusal([&] { service.check_model_name("other"); }).code(), "model_not_found");
+  EXPECT_EQ(job_refusal([&] { service.check_model_name("other"); }).code(), "model_not_found");
 }
 
 }  // namespace

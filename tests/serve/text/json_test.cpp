@@ -13,7 +13,7 @@ namespace {
 using testing::HasSubstr;
 
 template <typename Call>
-ApiError refusal(Call&& call) {
+ApiError json_refusal(Call&& call) {
   try {
     call();
   } catch (const ApiError& error) {
@@ -37,12 +37,12 @@ TEST(ParseJsonObject, ReadsAnObject) {
 TEST(ParseJsonObject, RefusesWhatIsNoObject) {
   for (const char* text : {"", "[]", "1", "null", "{", "{\"a\":}", "{} {}", "{\"a\":\"\xff\"}",
                            "nan", "{\"a\":NaN}", "{/**/}"}) {
-    EXPECT_EQ(refusal([&] { (void)parse_json_object(text); }).code(), "invalid_json") << text;
+    EXPECT_EQ(json_refusal([&] { (void)parse_json_object(text); }).code(), "invalid_json") << text;
   }
 }
 
 TEST(ParseJsonObject, RefusesAKeyThatIsGivenTwice) {
-  EXPECT_THAT(refusal([] { (void)parse_json_object(R"({"a":{"b":1,"c":2,"b":3}})"); }).what(),
+  EXPECT_THAT(json_refusal([] { (void)parse_json_object(R"({"a":{"b":1,"c":2,"b":3}})"); }).what(),
               HasSubstr("key \"b\" occurs twice"));
   EXPECT_NO_THROW((void)parse_json_object(R"({"a":{"b":1},"b":{"b":2}})"));
 }
@@ -52,9 +52,10 @@ TEST(ParseJsonObject, TakesNoMoreLevelsThanItSays) {
     return "{\"a\":" + std::string(levels - 1, '[') + std::string(levels - 1, ']') + "}";
   };
   EXPECT_NO_THROW((void)parse_json_object(nested(kBodyLimits.depth)));
-  EXPECT_THAT(refusal([&] { (void)parse_json_object(nested(kBodyLimits.depth + 1)); }).what(),
+  EXPECT_THAT(json_refusal([&] { (void)parse_json_object(nested(kBodyLimits.depth + 1)); }).what(),
               HasSubstr("nested deeper than 32"));
-  EXPECT_EQ(refusal([&] { (void)parse_json_object(nested(1'000'000)); }).code(), "invalid_json");
+  EXPECT_EQ(json_refusal([&] { (void)parse_json_object(nested(1'000'000)); }).code(),
+            "invalid_json");
 }
 
 /// "[" + n times `piece` + "0]" as a member of an object.
@@ -67,7 +68,8 @@ std::string list_of(const std::string& piece, std::size_t n) {
 TEST(ParseJsonObject, BoundsTheValuesOfABody) {
   EXPECT_NO_THROW((void)parse_json_object(list_of("0,", kBodyLimits.values - 4)));
   for (const char* piece : {"0,", "{},", "[],", "\"\",", "{\"\":0},", "[[[[[0]]]]],"}) {
-    const ApiError error = refusal([&] { (void)parse_json_object(list_of(piece, 1'000'000)); });
+    const ApiError error =
+        json_refusal([&] { (void)parse_json_object(list_of(piece, 1'000'000)); });
     EXPECT_EQ(error.code(), "invalid_json") << piece;
     EXPECT_THAT(error.what(), HasSubstr("more than 100000 values and keys")) << piece;
   }
@@ -122,24 +124,25 @@ TEST(Fields, SaysWhereAndWhatIsWrong) {
   const SharedJson json =
       parse_json_object(R"({"t":1,"i":1.5,"large":18446744073709551615,"c":"z"})");
   Fields fields(json->root(), "items[2]");
-  const ApiError error = refusal([&] { (void)fields.text("t"); });
+  const ApiError error = json_refusal([&] { (void)fields.text("t"); });
   EXPECT_EQ(error.param(), "items[2].t");
   EXPECT_STREQ(error.what(), "items[2].t: expected text, got 1");
-  EXPECT_THAT(refusal([&] { (void)fields.integer("i"); }).what(),
+  EXPECT_THAT(json_refusal([&] { (void)fields.integer("i"); }).what(),
               HasSubstr("a whole number, got 1.5"));
-  EXPECT_THAT(refusal([&] { (void)fields.integer("large"); }).what(), HasSubstr("a whole number"));
-  EXPECT_THAT(refusal([&] {
+  EXPECT_THAT(json_refusal([&] { (void)fields.integer("large"); }).what(),
+              HasSubstr("a whole number"));
+  EXPECT_THAT(json_refusal([&] {
                 (void)fields.choice("c", {"a", "b"});
               }).what(),
               HasSubstr("expected one of a, b, got \"z\""));
-  EXPECT_THAT(refusal([&] { (void)fields.boolean("t"); }).what(), HasSubstr("true or false"));
+  EXPECT_THAT(json_refusal([&] { (void)fields.boolean("t"); }).what(), HasSubstr("true or false"));
 }
 
 TEST(Fields, NamesTheNearestFieldForAnUnknownOne) {
   const SharedJson json = parse_json_object(R"({"formatt":"json"})");
   Fields fields(json->root(), "output");
   (void)fields.text("format");
-  const ApiError error = refusal([&] { fields.refuse_others(); });
+  const ApiError error = json_refusal([&] { fields.refuse_others(); });
   EXPECT_EQ(error.code(), "unknown_field");
   EXPECT_STREQ(error.what(), "unknown field output.formatt; did you mean format?");
 }

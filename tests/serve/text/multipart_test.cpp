@@ -16,8 +16,8 @@ std::span<const std::uint8_t> bytes_of(const std::string& text) {
 
 std::string text_of(const FormPart& part) { return {part.bytes.begin(), part.bytes.end()}; }
 
-std::string refusal(const std::string& body, std::string_view boundary = "b",
-                    std::size_t max_parts = 4) {
+std::string form_refusal(const std::string& body, std::string_view boundary = "b",
+                         std::size_t max_parts = 4) {
   try {
     (void)parse_multipart(bytes_of(body), boundary, max_parts);
   } catch (const ApiError& error) {
@@ -84,35 +84,37 @@ TEST(ParseMultipart, TakesAFormWithoutParts) {
 TEST(ParseMultipart, RefusesBoundariesThatAreNone) {
   for (const std::string& boundary :
        {std::string(), std::string(71, 'b'), std::string("b "), std::string("b\r\n")}) {
-    EXPECT_THAT(refusal(part(kFile, "x") + "--b--", boundary), HasSubstr("no usable boundary"));
+    EXPECT_THAT(form_refusal(part(kFile, "x") + "--b--", boundary),
+                HasSubstr("no usable boundary"));
   }
 }
 
 TEST(ParseMultipart, RefusesABodyWithoutItsBoundaries) {
-  EXPECT_THAT(refusal(""), HasSubstr("the boundary of Content-Type is not in it"));
-  EXPECT_THAT(refusal("--c\r\n\r\n--c--"), HasSubstr("is not in it"));
-  EXPECT_THAT(refusal("--b"), HasSubstr("is not in it"));
-  EXPECT_THAT(refusal(part(kFile, "x")), HasSubstr("it ends without its boundary"));
-  EXPECT_THAT(refusal(part(kFile, "x") + "--b"), HasSubstr("it ends without its boundary"));
+  EXPECT_THAT(form_refusal(""), HasSubstr("the boundary of Content-Type is not in it"));
+  EXPECT_THAT(form_refusal("--c\r\n\r\n--c--"), HasSubstr("is not in it"));
+  EXPECT_THAT(form_refusal("--b"), HasSubstr("is not in it"));
+  EXPECT_THAT(form_refusal(part(kFile, "x")), HasSubstr("it ends without its boundary"));
+  EXPECT_THAT(form_refusal(part(kFile, "x") + "--b"), HasSubstr("it ends without its boundary"));
 }
 
 TEST(ParseMultipart, RefusesHeadersThatAreNone) {
   const std::string end = "--b--";
-  EXPECT_THAT(refusal(part("Content-Type: image/png", "x") + end), HasSubstr("has no name"));
-  EXPECT_THAT(refusal(part("Content-Disposition: form-data", "x") + end),
+  EXPECT_THAT(form_refusal(part("Content-Type: image/png", "x") + end), HasSubstr("has no name"));
+  EXPECT_THAT(form_refusal(part("Content-Disposition: form-data", "x") + end),
               HasSubstr("form-data with a name"));
-  EXPECT_THAT(refusal(part("Content-Disposition: attachment; name=file", "x") + end),
+  EXPECT_THAT(form_refusal(part("Content-Disposition: attachment; name=file", "x") + end),
               HasSubstr("form-data with a name"));
-  EXPECT_THAT(refusal(part("Content-Disposition: form-data; name=\"\"", "x") + end),
+  EXPECT_THAT(form_refusal(part("Content-Disposition: form-data; name=\"\"", "x") + end),
               HasSubstr("has no name"));
-  EXPECT_THAT(refusal(part(kFile + "\r\nContent-Type: ;", "x") + end),
+  EXPECT_THAT(form_refusal(part(kFile + "\r\nContent-Type: ;", "x") + end),
               HasSubstr("a Content-Type that is none"));
-  EXPECT_THAT(refusal(part(kFile + "\r\nContent-Transfer-Encoding: base64", "x") + end),
+  EXPECT_THAT(form_refusal(part(kFile + "\r\nContent-Transfer-Encoding: base64", "x") + end),
               HasSubstr("send its bytes as they are"));
-  EXPECT_THAT(refusal(part("file", "x") + end), HasSubstr("a header without a name"));
-  EXPECT_THAT(refusal("--b\r\n" + kFile), HasSubstr("have no end within 8192 bytes"));
-  EXPECT_THAT(refusal(part(kFile + "\r\nX: " + std::string(kMaxPartHeaderBytes, 'x'), "x") + end),
-              HasSubstr("have no end within 8192 bytes"));
+  EXPECT_THAT(form_refusal(part("file", "x") + end), HasSubstr("a header without a name"));
+  EXPECT_THAT(form_refusal("--b\r\n" + kFile), HasSubstr("have no end within 8192 bytes"));
+  EXPECT_THAT(
+      form_refusal(part(kFile + "\r\nX: " + std::string(kMaxPartHeaderBytes, 'x'), "x") + end),
+      HasSubstr("have no end within 8192 bytes"));
 }
 
 TEST(ParseMultipart, TakesBytesAsTheyAre) {
@@ -124,7 +126,7 @@ TEST(ParseMultipart, TakesBytesAsTheyAre) {
 TEST(ParseMultipart, RefusesMoreParts) {
   const std::string three = part(kFile, "x") + part(kFile, "y") + part(kFile, "z") + "--b--";
   EXPECT_EQ(parse_multipart(bytes_of(three), "b", 3).size(), 3U);
-  EXPECT_THAT(refusal(three, "b", 2), HasSubstr("more than 2 parts"));
+  EXPECT_THAT(form_refusal(three, "b", 2), HasSubstr("more than 2 parts"));
 }
 
 }  // namespace

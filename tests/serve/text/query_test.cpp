@@ -14,7 +14,7 @@ namespace {
 
 using testing::HasSubstr;
 
-std::string refusal(std::string_view query) {
+std::string query_refusal(std::string_view query) {
   try {
     (void)query_object(query);
   } catch (const ApiError& error) {
@@ -53,32 +53,32 @@ TEST(QueryObject, GivesTypesToSomeOptions) {
 }
 
 TEST(QueryObject, RefusesWhatNamesNothing) {
-  EXPECT_THAT(refusal("a=%zz"), HasSubstr("% without two digits"));
-  EXPECT_THAT(refusal("a=%ff"), HasSubstr("no UTF-8"));
-  EXPECT_THAT(refusal("=1"), HasSubstr("no name of an option"));
-  EXPECT_THAT(refusal(".a=1"), HasSubstr("no name of an option"));
-  EXPECT_THAT(refusal("a..b=1"), HasSubstr("no name of an option"));
-  EXPECT_THAT(refusal("a.=1"), HasSubstr("no name of an option"));
+  EXPECT_THAT(query_refusal("a=%zz"), HasSubstr("% without two digits"));
+  EXPECT_THAT(query_refusal("a=%ff"), HasSubstr("no UTF-8"));
+  EXPECT_THAT(query_refusal("=1"), HasSubstr("no name of an option"));
+  EXPECT_THAT(query_refusal(".a=1"), HasSubstr("no name of an option"));
+  EXPECT_THAT(query_refusal("a..b=1"), HasSubstr("no name of an option"));
+  EXPECT_THAT(query_refusal("a.=1"), HasSubstr("no name of an option"));
 }
 
 TEST(QueryObject, RefusesANameThatIsGivenTwice) {
-  EXPECT_THAT(refusal("a=1&a=2"), HasSubstr("a is given twice"));
-  EXPECT_THAT(refusal("a=1&a.b=2"), HasSubstr("a.b is given twice"));
-  EXPECT_THAT(refusal("a.b=1&a=2"), HasSubstr("a is given twice"));
+  EXPECT_THAT(query_refusal("a=1&a=2"), HasSubstr("a is given twice"));
+  EXPECT_THAT(query_refusal("a=1&a.b=2"), HasSubstr("a.b is given twice"));
+  EXPECT_THAT(query_refusal("a.b=1&a=2"), HasSubstr("a is given twice"));
 }
 
 TEST(QueryObject, BoundsTheNumberOfNames) {
   std::string query;
   for (std::size_t i = 0; i < kMaxQueryOptions; ++i) query += "&n" + std::to_string(i) + "=1";
   EXPECT_EQ(query_object(query)->root().num_members(), kMaxQueryOptions);
-  EXPECT_THAT(refusal(query + "&more"), HasSubstr("more than 64 options"));
+  EXPECT_THAT(query_refusal(query + "&more"), HasSubstr("more than 64 options"));
 }
 
 TEST(QueryObject, RefusesNamesThatAreNestedTooDeep) {
   std::string name = "a";
   for (std::size_t depth = 1; depth < kBodyLimits.depth; ++depth) name += ".a";
   EXPECT_NO_THROW((void)query_object(name + "=1"));
-  EXPECT_THAT(refusal(name + ".a=1"), HasSubstr("nested too deep"));
+  EXPECT_THAT(query_refusal(name + ".a=1"), HasSubstr("nested too deep"));
 }
 
 }  // namespace
