@@ -17,7 +17,7 @@ import tempfile
 import zlib
 from pathlib import Path
 
-sys.path.insert(0, str(Path(__file__).parent.parent / "program"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "program"))
 from served import Served
 
 SKIPPED = 77
