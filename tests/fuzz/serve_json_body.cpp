@@ -24,7 +24,8 @@ void read(const fovea::serve::Request& request, bool takes_sizes) {
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   fovea::serve::Request request;
-  request.body = std::make_shared<const std::vector<std::uint8_t>>(data, data + size);
+  request.body = std::make_shared<const fovea::serve::BodyBytes>(
+      std::string_view(reinterpret_cast<const char*>(data), size));
   for (const bool takes_sizes : {false, true}) {
     fovea::test::within_budget(size, [&] {
       fovea::test::accepts<fovea::serve::ApiError>([&] { read(request, takes_sizes); });

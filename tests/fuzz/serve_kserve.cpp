@@ -21,7 +21,8 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   if (size < 2) return 0;
   std::optional<std::size_t> json_bytes = data[0] | static_cast<std::size_t>(data[1]) << 8U;
   if (json_bytes == 0xffffU) json_bytes.reset();
-  const auto body = std::make_shared<const std::vector<std::uint8_t>>(data + 2, data + size);
+  const auto body = std::make_shared<const fovea::serve::BodyBytes>(
+      std::string_view(reinterpret_cast<const char*>(data) + 2, size - 2));
   InferRequest request;
   const auto parse = [&] {
     request = fovea::serve::parse_infer_request(body, json_bytes, kMaxItems);

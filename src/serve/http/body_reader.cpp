@@ -54,17 +54,15 @@ Awaitable<void> BodyReader::read_known() {
   const std::size_t length = now_.framing.content_length;
   const std::string_view early = input_.view().substr(0, length);
   make_room(early.size(), length);
-  body_.assign(early.begin(), early.end());
+  body_.append(early);
   input_.consume(early.size());
-  std::size_t filled = early.size();
-  now_.outcome.bytes_in = filled;
-  while (filled < length) {
-    if (filled == body_.size()) {
-      make_room(filled + 1, length);
-      body_.resize(std::min({body_.capacity(), length, filled + kPiece}));
-    }
-    filled += co_await read_some(asio::buffer(body_.data() + filled, body_.size() - filled));
-    now_.outcome.bytes_in = filled;
+  now_.outcome.bytes_in = body_.size();
+  while (body_.size() < length) {
+    make_room(body_.size() + 1, length);
+    const std::span<std::uint8_t> room = body_.room();
+    const std::size_t piece = std::min(room.size(), kPiece);
+    body_.commit(co_await read_some(asio::buffer(room.data(), piece)));
+    now_.outcome.bytes_in = body_.size();
   }
   now_.received = Received::kAll;
 }
@@ -88,7 +86,7 @@ void BodyReader::keep(std::string_view bytes) {
   now_.outcome.bytes_in += bytes.size();
   if (bytes.size() > options_.max_body_bytes - body_.size()) throw body_too_large(options_);
   make_room(body_.size() + bytes.size(), options_.max_body_bytes);
-  body_.insert(body_.end(), bytes.begin(), bytes.end());
+  body_.append(bytes);
 }
 
 void BodyReader::make_room(std::size_t wanted, std::size_t most) {

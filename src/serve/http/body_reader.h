@@ -36,7 +36,7 @@ class BodyReader {
   Input& input_;
   const HttpOptions& options_;
   Transaction& now_;
-  std::vector<std::uint8_t>& body_;
+  BodyBytes& body_;
   RateFloor floor_;
   Clock::time_point idle_until_;
 };

@@ -13,6 +13,7 @@
 
 #include "core/json_writer.h"
 #include "serve/api_error.h"
+#include "serve/http/body_bytes.h"
 #include "serve/text/headers.h"
 
 namespace fovea::serve {
@@ -37,7 +38,7 @@ struct RequestHead {
 };
 
 /// Bytes of a body. Items refer to them, so that nothing is copied.
-using SharedBytes = std::shared_ptr<const std::vector<std::uint8_t>>;
+using SharedBytes = std::shared_ptr<const BodyBytes>;
 
 struct Request : RequestHead {
   SharedBytes body;  ///< never null

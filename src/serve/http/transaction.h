@@ -6,7 +6,6 @@
 #include <optional>
 #include <string>
 #include <utility>
-#include <vector>
 
 #include "serve/api_error.h"
 #include "serve/http/head_parser.h"
@@ -20,7 +19,7 @@ struct ClientLeft : std::exception {};
 /// A body, and the room that it takes.
 struct HeldBody {
   std::shared_ptr<void> room;  // is given back after the bytes
-  std::vector<std::uint8_t> bytes;
+  BodyBytes bytes;
 };
 
 /// How much of a request has been read.

@@ -11,7 +11,7 @@ namespace {
 Request request() {
   Request request;
   request.id = "id-1";
-  request.body = std::make_shared<const std::vector<std::uint8_t>>();
+  request.body = std::make_shared<const BodyBytes>();
   return request;
 }
 

@@ -104,7 +104,7 @@ TEST(MediaSource, KeepsTheRateOfVideos) {
 
 TEST(MediaSource, RefersToTheBytesOfTheRequest) {
   for (const Modality modality : {Modality::kImage, Modality::kVideo}) {
-    auto body = std::make_shared<const std::vector<std::uint8_t>>(5, std::uint8_t{'x'});
+    auto body = std::make_shared<const BodyBytes>("xxxxx");
     MediaReference part = reference("", modality);
     part.bytes = std::span(*body).first(3);
     part.owner = body;
@@ -238,7 +238,7 @@ TEST(MediaSource, LimitsTheBytesOfEveryModality) {
   EXPECT_NO_THROW((void)resolved({reference(file, Modality::kVideo)}, options));
   expect_refusal(422, "video_too_large", "--max-video-bytes",
                  reference(data_url("1234567"), Modality::kVideo), options);
-  const auto body = std::make_shared<const std::vector<std::uint8_t>>(5);
+  const auto body = std::make_shared<const BodyBytes>("xxxxx");
   MediaReference part = reference("");
   part.bytes = *body;
   part.owner = body;

@@ -38,7 +38,7 @@ inline Request request_to(std::string method, const std::string& target, std::st
   request.arrival = Clock::now();
   request.deadline = request.arrival + std::chrono::minutes(5);
   request.content_length = body.size();
-  request.body = std::make_shared<const std::vector<std::uint8_t>>(body.begin(), body.end());
+  request.body = std::make_shared<const BodyBytes>(body);
   return request;
 }
 

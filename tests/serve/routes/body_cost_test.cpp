@@ -23,9 +23,7 @@ namespace {
 constexpr std::size_t kBodyBytes = 2'000'000;
 constexpr std::size_t kMaxItems = 256;
 
-SharedBytes bytes(const std::string& text) {
-  return std::make_shared<const std::vector<std::uint8_t>>(text.begin(), text.end());
-}
+SharedBytes bytes(const std::string& text) { return std::make_shared<const BodyBytes>(text); }
 
 /// `head`, `piece` as often as a body has room for it, and `tail`.
 std::string body_of(const std::string& head, const std::string& piece, const std::string& tail,

@@ -101,7 +101,7 @@ class RouteCaller {
     request.id = "r1";
     request.arrival = Clock::now();
     request.deadline = Clock::time_point::max();
-    request.body = std::make_shared<const std::vector<std::uint8_t>>(body.begin(), body.end());
+    request.body = std::make_shared<const BodyBytes>(body);
     std::promise<Reply> reply;
     auto exchange = std::make_shared<Exchange>(
         std::move(request), [&](Reply sent) { reply.set_value(std::move(sent)); });

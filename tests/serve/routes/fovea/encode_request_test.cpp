@@ -16,7 +16,7 @@ Request request_of(const std::string& type, const std::string& body,
   Request request;
   request.query = query;
   request.headers.push_back({"Content-Type", type});
-  request.body = std::make_shared<const std::vector<std::uint8_t>>(body.begin(), body.end());
+  request.body = std::make_shared<const BodyBytes>(body);
   return request;
 }
 

@@ -12,9 +12,7 @@ using ::testing::HasSubstr;
 
 constexpr std::size_t kMaxItems = 1000;
 
-SharedBytes bytes(const std::string& text) {
-  return std::make_shared<const std::vector<std::uint8_t>>(text.begin(), text.end());
-}
+SharedBytes bytes(const std::string& text) { return std::make_shared<const BodyBytes>(text); }
 
 /// A body of JSON and what follows it.
 InferRequest parse(const std::string& json, const std::string& tail = {}) {
