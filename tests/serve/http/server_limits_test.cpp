@@ -66,7 +66,7 @@ TEST(ServerLimits, NamesTheLimitOfBodiesBeforeTheyCome) {
       client.ask("POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 700000000000\r\n\r\n");
   EXPECT_EQ(reply.status, 413);
   EXPECT_THAT(reply.body, HasSubstr("1000 bytes"));
-  EXPECT_THAT(reply.body, HasSubstr("max-body-bytes"));
+  EXPECT_THAT(reply.body, HasSubstr("--max-body-bytes"));
   EXPECT_THAT(reply.body, HasSubstr("\"code\":\"body_too_large\""));
   EXPECT_EQ(reply.header("Connection"), "close");
 }

@@ -111,7 +111,7 @@ TEST_F(AdmissionTest, RefusesABodyThatAClientMayNeverHold) {
   head.content_length = (1 << 19) + 1;
   const auto answer = admission.admit(head, kWorkRoute);
   ASSERT_EQ(status_of(answer), 413);
-  EXPECT_THAT(test::text_of(std::get<Reply>(answer)), HasSubstr("max-inflight-bytes"));
+  EXPECT_THAT(test::text_of(std::get<Reply>(answer)), HasSubstr("--max-inflight-bytes"));
 }
 
 TEST_F(AdmissionTest, LeavesRoomForBodiesOfOtherClients) {

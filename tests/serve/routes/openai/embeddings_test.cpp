@@ -190,7 +190,7 @@ TEST(EmbeddingRoutes, RefuseWhatTheyCannotDo) {
   body["input"] = Json(std::vector<std::string>(4, data_url(test::shapes())));
   const Answer many = post("/v1/embeddings", body);
   EXPECT_EQ(many.code(), "too_many_items");
-  EXPECT_THAT(many.body, HasSubstr("max-items-per-request"));
+  EXPECT_THAT(many.body, HasSubstr("--max-items-per-request"));
   EXPECT_EQ(served().routes.call("POST", "/v1/embeddings", "[").code(), "invalid_json");
 }
 
