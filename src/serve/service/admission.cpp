@@ -93,7 +93,7 @@ void Admission::check_length(const RequestHead& head) const {
                  "the body has " + std::to_string(*head.content_length) +
                      " bytes, and a client "
                      "may hold " +
-                     std::to_string(most) + ", half of max-inflight-bytes");
+                     std::to_string(most) + ", half of --max-inflight-bytes");
 }
 
 std::function<void(std::uint64_t)> Admission::growing(const std::shared_ptr<BodyRoom>& room) {

@@ -315,7 +315,7 @@ class Settings(unittest.TestCase):
         environment = {"FOVEA_THREADS": "2", "FOVEA_IO_THREADS": "2"}
         got = self.printed("--threads", "1", "--config", file, environment=environment)
         self.assertEqual(got["--threads"], ("1", "command line"))
-        self.assertEqual(got["io-threads"], ("2", "FOVEA_IO_THREADS"))
+        self.assertEqual(got["--io-threads"], ("2", "FOVEA_IO_THREADS"))
         self.assertEqual(got["--port"], ("3", file))
         self.assertEqual(got["--max-concurrent-requests"], ("512", "default"))
 
