@@ -299,7 +299,7 @@ class Settings(unittest.TestCase):
         settings = {}
         for line in done.stdout.splitlines():
             words = re.split(r"  +", line.strip())
-            if re.fullmatch(r"(--)?[a-z-]+", words[0]) and words[0] != "flag":
+            if re.fullmatch(r"--[a-z-]+", words[0]):
                 settings[words[0]] = (words[1] if len(words) == 3 else "", words[-1])
         return settings
 

@@ -17,7 +17,7 @@ from ._media import Item, Loader, request_body
 from ._rows import cached_rows, encoded_rows
 
 # Bytes of media after which a request is sent before it has `batch_size` items. Servers take more
-# (max-body-bytes), but hold them until they are encoded.
+# (--max-body-bytes), but hold them until they are encoded.
 _REQUEST_BYTES = 128 << 20
 _BLAMED = re.compile(r"(?:file|items)\[(\d+)\]")
 _CHOICES = {
@@ -165,7 +165,7 @@ class ServerClient:
 
     `url` is "http://host:port", "https://host" or "unix:/path". `timeout` is how many seconds a call
     may take, with all that is repeated because the server is busy. `batch_size` items go into one
-    request; servers take 64 (max-items-per-request). `media_profile` and `rgba_background_color`
+    request; servers take 64 (--max-items-per-request). `media_profile` and `rgba_background_color`
     say what becomes of PIL images, and are those of the server.
     """
 
