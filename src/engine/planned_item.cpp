@@ -43,8 +43,9 @@ std::optional<std::int64_t> PlannedItem::rows() const {
 std::optional<ItemInfo> PlannedItem::info() const {
   const std::optional<std::int64_t> known = rows();
   if (!known) return std::nullopt;
-  ItemInfo info = plan_ ? describe(plan_->sizes, plan_->context->video_pruning_rate)
-                        : ItemInfo{.modality = media_->modality, .grid_thw = finished_grid(*media_)};
+  ItemInfo info = plan_
+                      ? describe(plan_->sizes, plan_->context->video_pruning_rate)
+                      : ItemInfo{.modality = media_->modality, .grid_thw = finished_grid(*media_)};
   info.name = media_->name;
   info.rows = *known;
   return info;

@@ -256,8 +256,7 @@ TEST_F(Connect, JoinsNoGroupThatDoesNotKnowTheSecret) {
       const auto bytes = std::as_writable_bytes(std::span(&incoming, 1));
       EXPECT_EQ(ranks::receive_all(rank.get(), bytes, soon), Transfer::kDone);
       incoming.message.kind = kind;
-      EXPECT_EQ(ranks::send_all(rank.get(), ranks::bytes_of(incoming), soon),
-                Transfer::kDone);
+      EXPECT_EQ(ranks::send_all(rank.get(), ranks::bytes_of(incoming), soon), Transfer::kDone);
     }
   });
   const auto options = with_secrets(options_of(2, rendezvous), secrets, {kSecret, kSecret});
