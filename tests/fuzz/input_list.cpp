@@ -23,7 +23,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     if (input.error) {
       require(input.error->code() != fovea::ErrorCode::kInternal);
     } else {
-      require(input.item.paths.size() == 1);
+      require(input.item.paths().size() == 1);
     }
   }
   return 0;

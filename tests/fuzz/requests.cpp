@@ -17,7 +17,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   require(!requests.empty());
   for (const MmRequest& request : requests) {
     require(!request.files.empty() && request.random.empty());
-    for (const fovea::MediaItem& item : request.files) require(!item.paths.empty());
+    for (const fovea::MediaItem& item : request.files) require(!item.paths().empty());
   }
   return 0;
 }
