@@ -129,7 +129,7 @@ int run(const std::string& device_name, const std::optional<std::string>& folder
   const Rows eager = out.download();
 
   manager.execute(items, out.views());  // so that all memory has been used
-  manager.poison_memory();              // now all of it is NaN, padding included
+  manager.fill_memory_with_nan();       // now all of it is NaN, padding included
   manager.execute(items, out.views());
   const Rows poisoned = out.download();
 
