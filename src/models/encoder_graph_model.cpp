@@ -6,13 +6,13 @@
 
 namespace fovea {
 
-void EncoderGraphModel::assemble(ExecContext& ctx, std::span<const PathOutput> outputs,
-                                 std::span<const PreparedItem* const> items,
+void EncoderGraphModel::assemble(ExecContext& ctx, PathId, TensorView rows,
+                                 std::span<const ItemPart> parts,
                                  std::span<const TensorView> out) const {
-  FOVEA_CHECK(outputs.size() == 1, kInternal, "a model with ", outputs.size(),
+  FOVEA_CHECK(graph_spec().paths.size() == 1, kInternal, "a model with ", graph_spec().paths.size(),
               " paths must assemble its rows itself");
-  // Rows of neighbouring items often go to neighbouring destinations; those are one copy.
-  const std::byte* source = outputs[0].rows.data;
+  // Rows of neighbouring parts often go to neighbouring destinations; those are one copy.
+  const std::byte* source = rows.data;
   std::byte* destination = nullptr;
   std::size_t bytes = 0;  // to be copied from `source` to `destination`
   const auto flush = [&] {
@@ -20,15 +20,17 @@ void EncoderGraphModel::assemble(ExecContext& ctx, std::span<const PathOutput> o
     source += bytes;
     bytes = 0;
   };
-  for (std::size_t i = 0; i < items.size(); ++i) {
-    FOVEA_CHECK(out[i].shape[0] == items[i]->plan.spec.out_rows, kInternal, "item needs ",
-                items[i]->plan.spec.out_rows, " rows, its destination has ", out[i].shape[0]);
-    if (out[i].bytes() == 0) continue;
-    if (bytes == 0 || out[i].data != destination + bytes) {
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const ItemSpec& spec = parts[i].plan().spec;
+    FOVEA_CHECK(out[i].shape[0] == spec.out_rows && spec.path_tokens[0] == spec.out_rows, kInternal,
+                "item needs ", spec.path_tokens[0], " rows, its destination has ", out[i].shape[0]);
+    const TensorView place =
+        row_range(out[i], parts[i].first * parts[i].units().rows, parts[i].tokens());
+    if (bytes == 0 || place.data != destination + bytes) {
       flush();
-      destination = out[i].data;
+      destination = place.data;
     }
-    bytes += out[i].bytes();
+    bytes += place.bytes();
   }
   flush();
 }

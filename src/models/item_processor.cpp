@@ -1,4 +1,4 @@
-// The answers of a family that takes still images alone, and the units of one that names none.
+// The units of an item and their bytes, and the answers of a family that takes still images alone.
 #include "fovea/tower/models/item_processor.h"
 
 #include <algorithm>
@@ -7,6 +7,35 @@
 #include "core/check.h"
 
 namespace fovea {
+
+ItemUnits ItemSpec::units_on(int path) const noexcept {
+  const auto index = static_cast<std::size_t>(path);
+  const bool is_cut = std::ranges::any_of(units, [](const ItemUnits& of) { return of.count > 0; });
+  if (is_cut || path_tokens[index] == 0) return units[index];
+  return {1, input_rows, path_tokens[index]};
+}
+
+ItemPart ItemPart::whole(const PreparedItem& item, int path) noexcept {
+  return {.item = &item, .path = path, .count = item.plan.spec.units_on(path).count};
+}
+
+std::int64_t ItemPart::seqs() const noexcept {
+  const std::int64_t all = plan().spec.num_seqs;
+  return all <= 1 ? all : all * count / units().count;
+}
+
+std::span<const std::uint8_t> ItemPart::pixels() const noexcept {
+  const std::span<const std::uint8_t> all = item->pixels;
+  const std::size_t bytes = plan().unit_bytes[static_cast<std::size_t>(path)];
+  if (bytes == 0) return all;
+  std::size_t begin = static_cast<std::size_t>(first) * bytes;
+  for (int before = 0; before < path; ++before) {
+    begin += static_cast<std::size_t>(plan().spec.units_on(before).count) *
+             plan().unit_bytes[static_cast<std::size_t>(before)];
+  }
+  const std::size_t wanted = static_cast<std::size_t>(count) * bytes;
+  return all.subspan(begin, std::min(wanted, all.size() - begin));
+}
 
 std::vector<ItemUnits> units_of(const ItemSpec& spec) {
   std::vector<ItemUnits> units;

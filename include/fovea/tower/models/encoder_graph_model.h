@@ -59,12 +59,6 @@ struct GraphCapacity {
   friend bool operator==(const GraphCapacity&, const GraphCapacity&) noexcept = default;
 };
 
-/// Output of one path for a sub-batch.
-struct PathOutput {
-  /// Device, [tokens of the sub-batch, columns], in item order; empty if no item needed the path.
-  TensorView rows = {};
-};
-
 /// A vision encoder as the rest of the system sees it: a processor that turns items into bytes on
 /// the host, inputs as named buffers, and one forward per path that serves eager runs, warm-up and
 /// capture alike. All methods are const and thread-safe.
@@ -85,13 +79,14 @@ class FOVEA_API EncoderGraphModel {
   /// The buffers that a run of this capacity reads; names are unique, sizes grow with the capacity.
   [[nodiscard]] virtual std::vector<BufferDecl> inputs(PathId path,
                                                        const GraphCapacity& capacity) const = 0;
-  /// Writes the inputs of one sub-batch: claims every declared buffer. Host arithmetic only. Items
-  /// that do not need the path contribute nothing.
-  /// @throws Error(kUnavailable) if a buffer holds fewer rows than the items need: they must run
+  /// Writes the inputs of one sub-batch: claims every declared buffer. Host arithmetic only.
+  /// @param parts of the path, each with at least one unit: whole items, or some of their units.
+  /// What is written for a unit follows from its bytes and the grid of its item alone: not from
+  /// which unit it is, nor from the others.
+  /// @throws Error(kUnavailable) if a buffer holds fewer rows than the parts need: they must run
   /// elsewhere. Error(kInvalidArgument) for more pixels than 32-bit offsets reach.
   virtual void fill_inputs(PathId path, const GraphCapacity& capacity,
-                           std::span<const PreparedItem* const> items,
-                           InputWriter& writer) const = 0;
+                           std::span<const ItemPart> parts, InputWriter& writer) const = 0;
   /// Submits the whole forward of a path to ctx.stream and ctx.side; asynchronous. Uses nothing but
   /// `in`, weights and ctx; capture-safe.
   /// @param in the declared buffers on the device, at `capacity`.
@@ -101,13 +96,17 @@ class FOVEA_API EncoderGraphModel {
   /// operands.
   virtual void forward(ExecContext& ctx, PathId path, const GraphCapacity& capacity,
                        const NamedTensors& in, TensorView out) const = 0;
-  /// Turns the path outputs of a sub-batch into final rows: out[i] is [items[i] out_rows,
-  /// out_width] on the device. Submitted to ctx.stream; asynchronous. ctx.arena offers what the
-  /// forward of the sub-batch had. Default: the rows of the only path, cut by item.
+  /// Puts what a path made of a sub-batch to its place in the final rows of items, and beside it
+  /// those rows that no path makes (newlines, separators). When all units of an item have come,
+  /// each once, its rows are complete; in which order they come, and with which others, makes no
+  /// difference. Submitted to ctx.stream; asynchronous. ctx.arena offers what the forward had.
+  /// Default: the units of the only path, one after the other.
+  /// @param rows device, [tokens of all parts, path_width(path)], part after part.
+  /// @param out of each part, the rows of its whole item: device, [out_rows, out_width]; no overlap
+  /// with `rows`.
   /// @throws Error(kInternal) if rows and destinations do not fit each other.
-  virtual void assemble(ExecContext& ctx, std::span<const PathOutput> outputs,
-                        std::span<const PreparedItem* const> items,
-                        std::span<const TensorView> out) const;
+  virtual void assemble(ExecContext& ctx, PathId path, TensorView rows,
+                        std::span<const ItemPart> parts, std::span<const TensorView> out) const;
 };
 
 }  // namespace fovea

@@ -28,6 +28,9 @@ struct ItemSpec {
   /// Equal units per path, none where the item does not take it: patches add up to input_rows, rows
   /// to the path_tokens of each path. None on any path: the whole item is one unit.
   std::array<ItemUnits, kMaxPaths> units{};
+
+  /// The units on a path, also where the whole item is one; none where it does not take the path.
+  [[nodiscard]] ItemUnits units_on(int path) const noexcept;
 };
 
 /// ItemInfo::units.
@@ -55,6 +58,9 @@ struct ItemPlan {
   bool has_grid_thw = false;           ///< `grid` is the grid_thw of the reference
   std::size_t pixel_bytes = 0;         ///< size of PreparedItem::pixels
   PixelLayout layout = PixelLayout::kImages;
+  /// Bytes of PreparedItem::pixels that a unit of each path takes. Those of a path lie one after
+  /// the other, path after path; the very last may be shorter. 0: all bytes are those of one unit.
+  std::array<std::size_t, kMaxPaths> unit_bytes{};
   ItemSpec spec;
 };
 
@@ -70,6 +76,27 @@ struct RgbView {
 struct PreparedItem {
   ItemPlan plan;
   std::vector<std::uint8_t> pixels;
+};
+
+/// Consecutive units of an item on one path: what a run of the path takes of it. Refers to the
+/// item.
+struct FOVEA_API ItemPart {
+  const PreparedItem* item = nullptr;
+  int path = 0;
+  std::int64_t first = 0;  ///< unit of the path
+  std::int64_t count = 0;  ///< of units, at least 1
+
+  /// All units of an item on a path, which it must take.
+  [[nodiscard]] static ItemPart whole(const PreparedItem& item, int path) noexcept;
+
+  [[nodiscard]] const ItemPlan& plan() const noexcept { return item->plan; }
+  [[nodiscard]] ItemUnits units() const noexcept { return plan().spec.units_on(path); }
+  /// Patches that enter the path, tokens that it makes of them, and attention sequences.
+  [[nodiscard]] std::int64_t patches() const noexcept { return count * units().patches; }
+  [[nodiscard]] std::int64_t tokens() const noexcept { return count * units().rows; }
+  [[nodiscard]] std::int64_t seqs() const noexcept;
+  /// The bytes of these units, in the item's pixels.
+  [[nodiscard]] std::span<const std::uint8_t> pixels() const noexcept;
 };
 
 /// What happens to an item on the host, before any device sees it: sizes first, by integer
