@@ -1,4 +1,5 @@
 // fovea plan: what a set of sizes becomes and how it is packed, without weights or images.
+#include <algorithm>
 #include <iostream>
 
 #include "errors.h"
@@ -31,12 +32,24 @@ std::string items_table(const PackingPlan& plan, const std::vector<ItemSize>& si
   return table.text();
 }
 
-/// "0 2 5", or the beginning of a long list and how much is left out.
-std::string index_list(const std::vector<std::int64_t>& items) {
+/// "0 2 5", or "0[0] 2[0-26]" where units of items are meant; of a long list the beginning and how
+/// much is left out.
+std::string items_text(const PlannedBatch& batch) {
   constexpr std::size_t kShown = 8;
-  if (items.size() <= kShown) return join(items, " ");
-  return join(std::span(items).first(kShown), " ") + " ... (" +
-         std::to_string(items.size() - kShown) + " more)";
+  std::vector<std::string> texts;
+  for (std::size_t i = 0; i < std::min(batch.items.size(), kShown); ++i) {
+    std::string& text = texts.emplace_back(std::to_string(batch.items[i]));
+    if (batch.units.empty()) continue;
+    const auto& [first, count] = batch.units[i];
+    text += "[" + std::to_string(first);
+    if (count > 1) text += "-" + std::to_string(first + count - 1);
+    text += "]";
+  }
+  std::string all = join(texts, " ");
+  if (batch.items.size() > kShown) {
+    all += " ... (" + std::to_string(batch.items.size() - kShown) + " more)";
+  }
+  return all;
 }
 
 struct Padding {
@@ -62,6 +75,7 @@ std::string batches_table(const PackingPlan& plan, Padding& total) {
     for (std::size_t path = 0; path < plan.paths.size(); ++path) {
       const std::int64_t tokens = batch.tokens.at(path);
       const std::optional<std::int64_t> budget = batch.budgets.at(path);
+      if (!batch.units.empty() && tokens == 0) continue;  // units are those of one path
       std::vector<std::string> cells{std::to_string(b)};
       if (several) cells.push_back(std::to_string(batch.replica));
       cells.insert(cells.end(),
@@ -79,7 +93,7 @@ std::string batches_table(const PackingPlan& plan, Padding& total) {
                       percent(static_cast<double>(tokens) / static_cast<double>(tokens + padded)),
                       std::to_string(padded)});
       }
-      cells.push_back(index_list(batch.items));
+      cells.push_back(items_text(batch));
       table.add_row(std::move(cells));
     }
   }

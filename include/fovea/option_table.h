@@ -27,8 +27,8 @@ inline constexpr std::array<std::string_view, 4> kValueNames<MediaProfile>{
 template <>
 inline constexpr std::array<std::string_view, 2> kValueNames<DamagedFrames>{"skip", "refuse"};
 template <>
-inline constexpr std::array<std::string_view, 3> kValueNames<PackingPolicy>{"greedy", "greedy-fill",
-                                                                            "cost"};
+inline constexpr std::array<std::string_view, 4> kValueNames<PackingPolicy>{"greedy", "greedy-fill",
+                                                                            "cost", "units"};
 template <>
 inline constexpr std::array<std::string_view, 5> kValueNames<AttentionBackend>{
     "auto", "portable", "hopper", "cudnn", "cudnn-or-auto"};

@@ -98,6 +98,7 @@ enum class PackingPolicy : std::uint8_t {
   kGreedy,      ///< smallest first, apart where two budgets are less than one: vLLM since 0.32
   kGreedyFill,  ///< smallest first until the largest budget is full: vLLM until 0.31
   kCost,        ///< least total cost of the budgets chosen
+  kUnits,       ///< budgets filled with temporal patches and tiles, of which items consist
 };
 
 /// Which attention kernel a GPU uses. The CPU has a single one.

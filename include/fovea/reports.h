@@ -49,10 +49,19 @@ struct ItemSize {
   Modality modality = Modality::kImage;  ///< a video of one frame is resized as videos are
 };
 
+/// Consecutive units of an item on one path.
+struct UnitRange {
+  std::int64_t first = 0;
+  std::int64_t count = 0;
+
+  friend bool operator==(const UnitRange&, const UnitRange&) = default;
+};
+
 /// One sub-batch of a packing plan.
 struct PlannedBatch {
   std::int64_t replica = 0;          ///< index of the replica that encodes it
   std::vector<std::int64_t> items;   ///< indices into the planned sizes
+  std::vector<UnitRange> units;      ///< of each item, on the one path with tokens; none: all
   std::vector<std::int64_t> tokens;  ///< per path
   std::vector<std::optional<std::int64_t>>
       budgets;                       ///< per path; absent: runs eagerly; 0: path not needed

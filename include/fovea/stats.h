@@ -13,7 +13,8 @@ struct PathStats {
   std::string name;
   std::vector<std::int64_t> token_budgets;
   std::int64_t replays = 0;
-  std::int64_t replayed_items = 0;  ///< items with tokens in those replays
+  /// Items in those replays; one whose units run in several replays counts in each.
+  std::int64_t replayed_items = 0;
   std::int64_t eager_runs = 0;
   std::int64_t live_rows = 0;    ///< tokens of real items in replays
   std::int64_t padded_rows = 0;  ///< capacity of the replays minus live_rows
@@ -80,16 +81,16 @@ struct EncoderCacheStats {
 enum class GraphUse : std::uint8_t {
   kNone,     ///< not at all: no tokens, finished rows, rows of the cache
   kHit,      ///< every path by replay
-  kPartial,  ///< some paths by replay, some eagerly
+  kPartial,  ///< some paths or units by replay, some eagerly
   kMiss,     ///< eagerly
 };
 
 /// Counters since the engine was built. An item counts once, as exactly one of hit, partial, miss
 /// and skipped.
 struct Stats {
-  std::int64_t graph_hits = 0;     ///< every non-empty path was replayed
-  std::int64_t graph_partial = 0;  ///< some paths were replayed, some ran eagerly
-  std::int64_t graph_misses = 0;   ///< no path was replayed
+  std::int64_t graph_hits = 0;     ///< all units on all paths were replayed
+  std::int64_t graph_partial = 0;  ///< some were replayed, some ran eagerly
+  std::int64_t graph_misses = 0;   ///< none was replayed
   std::int64_t skipped = 0;        ///< nothing to compute: no tokens, precomputed or cached rows
   std::int64_t num_budgets = 0;    ///< captured graphs over all paths
   std::vector<std::int64_t> token_budgets;

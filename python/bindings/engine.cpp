@@ -309,6 +309,18 @@ void bind_plan(nb::module_& module) {
   nb::class_<PlannedBatch>(module, "PlannedBatch", "One sub-batch of a plan.")
       .def_ro("replica", &PlannedBatch::replica)
       .def_ro("items", &PlannedBatch::items, "Indices of the planned sizes.")
+      .def_prop_ro(
+          "units",
+          [](const PlannedBatch& batch) {
+            nb::list units;
+            for (const UnitRange& some : batch.units) {
+              units.append(nb::make_tuple(some.first, some.count));
+            }
+            return units;
+          },
+          nb::sig("def units(self) -> list[tuple[int, int]]"),
+          "First unit of each item and how many, on the one path with tokens; empty: all items "
+          "are whole.")
       .def_ro("tokens", &PlannedBatch::tokens, "Per path.")
       .def_ro("budgets", &PlannedBatch::budgets, "Per path; None: runs eagerly.")
       .def_ro("padded", &PlannedBatch::padded, "Per path.");

@@ -35,10 +35,44 @@ void append_packed(const CallLimits& limits, CallSizes sizes,
     CallBatch& added = batches.emplace_back();
     added.sizes = batch;
     added.replayed = replayed;
-    for (const std::int64_t packed : packing.items(batch)) {
-      added.items.push_back(selection[static_cast<std::size_t>(packed)]);
+    for (PackedItem packed : packing.items(batch)) {
+      packed.item = static_cast<std::int64_t>(selection[static_cast<std::size_t>(packed.item)]);
+      added.items.push_back(packed);
     }
   }
+}
+
+/// How many of these items fit into a window of one replica; the first does in any case.
+std::size_t fitting_window(const CallLimits& limits, CallSizes sizes,
+                           std::span<const std::size_t> items) {
+  std::size_t bytes = 0;
+  std::size_t count = 0;
+  for (; count < std::min(items.size(), window_items(limits.on_host)); ++count) {
+    bytes += sizes[items[count]]->pixel_bytes;
+    if (count > 0 && bytes > limits.window_bytes / limits.num_replicas) break;
+  }
+  return count;
+}
+
+/// Appends the sub-batches of units of a window of items, the first of `left`.
+/// @return how many items they are: those of the last sub-batch alone, which others could fill up,
+/// are left to the next window.
+std::size_t append_window(const CallLimits& limits, CallSizes sizes,
+                          std::span<const std::size_t> left, bool replayed,
+                          std::vector<CallBatch>& batches) {
+  const std::size_t count = fitting_window(limits, sizes, left);
+  const std::size_t first = batches.size();
+  append_packed(limits, sizes, left.first(count), replayed, batches);
+  batches[first].begins_window = true;
+  if (count == left.size() || batches.size() == first + 1) return count;
+  const auto is_whole = [&](const PackedItem& packed) {
+    const ItemSpec& spec = sizes[static_cast<std::size_t>(packed.item)]->spec;
+    return !packed.path || spec.units_on(*packed.path).rows * packed.units == total_tokens(spec);
+  };
+  if (!std::ranges::all_of(batches.back().items, is_whole)) return count;
+  const std::size_t postponed = batches.back().items.size();
+  batches.pop_back();
+  return count - postponed;
 }
 
 /// The sub-batches of one replica. @param share of it; is put into another order.
@@ -48,13 +82,23 @@ std::vector<CallBatch> pack_share(const CallLimits& limits, CallSizes sizes,
     return limits.graphs && serves(limits.spec, limits.config, sizes[item]->modality);
   });
   const auto num_replayed = static_cast<std::size_t>(eager - share.begin());
+  if (limits.packing == PackingPolicy::kUnits) {  // windows are parts of the order of packing
+    const auto tokens = [&](std::size_t item) { return total_tokens(sizes[item]->spec); };
+    std::ranges::stable_sort(share.begin(), eager, {}, tokens);
+    std::ranges::stable_sort(eager, share.end(), {}, tokens);
+  }
   std::vector<CallBatch> batches;
   for (std::size_t begin = 0, count = 0; begin < share.size(); begin += count) {
     check_interrupt();
     const bool replayed = begin < num_replayed;
     count = (replayed ? num_replayed : share.size()) - begin;
     if (limits.packing == PackingPolicy::kCost) count = std::min(count, kSearchedTogether);
-    append_packed(limits, sizes, std::span(share).subspan(begin, count), replayed, batches);
+    const auto left = std::span(share).subspan(begin, count);
+    if (limits.packing == PackingPolicy::kUnits) {
+      count = append_window(limits, sizes, left, replayed, batches);
+    } else {
+      append_packed(limits, sizes, left, replayed, batches);
+    }
   }
   return batches;
 }
@@ -66,20 +110,37 @@ std::size_t bytes_of(CallSizes sizes) noexcept {
   return bytes;
 }
 
+/// Adds the items of a sub-batch to a window that they are not in.
+void add_items(const CallBatch& batch, std::size_t replica, CallWindow& window) {
+  const std::size_t before = window.items.size();
+  for (const PackedItem& packed : batch.items) {
+    const auto item = static_cast<std::size_t>(packed.item);
+    const bool is_cut = packed.path.has_value();
+    if (is_cut && std::ranges::find(window.items, item) != window.items.end()) continue;
+    window.items.push_back(item);
+  }
+  window.replicas.resize(window.replicas.size() + window.items.size() - before, replica);
+}
+
 /// Moves the next sub-batches of a replica to a window. @param left of them.
 void take_batches(const CallLimits& limits, CallSizes sizes, std::span<const CallBatch>& left,
                   std::size_t replica, CallWindow& window) {
   std::size_t count = 0;
   std::size_t bytes = 0;
-  for (std::size_t i = 0; i < kBatchesInWindow && !left.empty(); ++i) {
-    const std::vector<std::size_t>& items = left.front().items;
-    count += items.size();
-    for (const std::size_t item : items) bytes += sizes[item]->pixel_bytes;
-    const bool has_room =
-        count <= window_items(limits.on_host) && bytes <= limits.window_bytes / limits.num_replicas;
-    if (i > 0 && !has_room) return;
-    window.items.insert(window.items.end(), items.begin(), items.end());
-    window.replicas.resize(window.items.size(), replica);
+  const auto fits = [&](const CallBatch& batch) {
+    if (limits.packing == PackingPolicy::kUnits) return !batch.begins_window;
+    return count <= window_items(limits.on_host) &&
+           bytes <= limits.window_bytes / limits.num_replicas;
+  };
+  const bool are_few = limits.packing != PackingPolicy::kUnits;
+  for (std::size_t i = 0; !left.empty() && !(are_few && i == kBatchesInWindow); ++i) {
+    const CallBatch& next = left.front();
+    count += next.items.size();
+    for (const PackedItem& packed : next.items) {
+      bytes += sizes[static_cast<std::size_t>(packed.item)]->pixel_bytes;
+    }
+    if (i > 0 && !fits(next)) return;
+    add_items(next, replica, window);
     left = left.subspan(1);
   }
 }

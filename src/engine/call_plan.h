@@ -35,14 +35,16 @@ using CallSizes = std::span<const std::optional<ItemPlan>>;
 
 /// A sub-batch of a call.
 struct CallBatch {
-  SubBatch sizes;                  ///< its place in a Packing is of no use here
-  std::vector<std::size_t> items;  ///< of the call, in the order of packing
-  bool replayed = true;            ///< false: budgets only bound the size of an eager run
+  SubBatch sizes;                 ///< its place in a Packing is of no use here
+  std::vector<PackedItem> items;  ///< of the call, in the order of packing
+  bool replayed = true;           ///< false: budgets only bound the size of an eager run
+  bool begins_window = false;     ///< of units: no item is cut in front of it
 };
 
 /// Spreads the items [begin, end) of a call whose sizes are known over replicas (assign_items), and
 /// packs the share of each as its graph manager would if it got all of it at once. By cost, at most
-/// 4096 items are packed together, because the search takes quadratic time.
+/// 4096 items are packed together, because the search takes quadratic time; by units, the items of
+/// a window, because all units of an item are prepared at once.
 /// @return the sub-batches of every replica, in the order in which it runs them.
 [[nodiscard]] std::vector<std::vector<CallBatch>> pack_call(const CallLimits& limits,
                                                             CallSizes sizes, std::size_t begin,
@@ -60,9 +62,9 @@ struct CallWindow {
 /// 2. items of unknown size, as they come: what cannot be read fails before the bulk of the work;
 /// 3. the sub-batches of the others (pack_call), of each replica as many at a time as hold no more
 ///    than 64 items on the host and 32 on a GPU, and its part of window_bytes; at least one and at
-///    most 8.
-/// A graph manager that packs the items of a window of the third kind greedily finds the same
-/// sub-batches again.
+///    most 8. Packed by units, all those up to the next that begins a window.
+/// A graph manager that packs the items of a window of the third kind greedily or by units finds
+/// the same sub-batches again.
 [[nodiscard]] std::vector<CallWindow> order_call(const CallLimits& limits, CallSizes sizes);
 
 }  // namespace fovea

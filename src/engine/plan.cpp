@@ -55,9 +55,12 @@ void add_batches(const CallLimits& limits, CallSizes sizes, std::size_t begin, s
     for (const CallBatch& batch : batches[replica]) {
       PlannedBatch& planned = plan.batches.emplace_back();
       planned.replica = static_cast<std::int64_t>(replica);
-      planned.items.assign(batch.items.begin(), batch.items.end());
-      for (const std::size_t item : batch.items) {
-        plan.replica_patches[replica] += sizes[item]->spec.input_rows;
+      for (const PackedItem& packed : batch.items) {
+        const ItemSpec& spec = sizes[static_cast<std::size_t>(packed.item)]->spec;
+        planned.items.push_back(packed.item);
+        if (packed.path) planned.units.push_back({packed.first_unit, packed.units});
+        plan.replica_patches[replica] +=
+            packed.path ? packed.units * spec.units_on(*packed.path).patches : spec.input_rows;
       }
       for (std::size_t path = 0; path < plan.paths.size(); ++path) {
         add_path(limits, batch, static_cast<PathId>(path), planned);

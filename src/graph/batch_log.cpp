@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "core/check.h"
+#include "graph/sized_forward.h"
 
 namespace fovea {
 
@@ -21,38 +22,26 @@ BatchLog::BatchLog(const GraphSpec& spec, std::string_view device, LogSink* sink
   for (const PathSpec& path : spec.paths) path_names_.push_back(path.name);
 }
 
-BatchLog::Load BatchLog::load_of(PathId path, std::span<const PreparedItem* const> items) {
-  Load load;
-  for (const PreparedItem* const item : items) {
-    const std::int64_t tokens = item->plan.spec.path_tokens[static_cast<std::size_t>(path)];
-    load.items += tokens > 0 ? 1 : 0;
-    load.tokens += tokens;
-  }
-  return load;
-}
-
 std::string BatchLog::place(PathId path) const {
   return cat("device=", device_, " sub_batch=", sub_batch_,
              " path=", path_names_[static_cast<std::size_t>(path)]);
 }
 
-void BatchLog::replayed(PathId path, std::span<const PreparedItem* const> items,
-                        std::int64_t budget, std::int64_t capacity) const {
+void BatchLog::replayed(PathId path, std::span<const ItemPart> parts, std::int64_t budget,
+                        std::int64_t capacity) const {
   if (!is_wanted(sink_, LogLevel::kDebug)) return;
-  const Load load = load_of(path, items);
-  const std::int64_t waste = capacity - load.tokens;
-  sink_->write(LogLevel::kDebug, cat("encoder_graphs.replay ", place(path), " items=", load.items,
-                                     " tokens=", load.tokens, " budget=", budget, " waste=", waste,
+  const std::int64_t tokens = exact_capacity(parts).tokens;
+  const std::int64_t waste = capacity - tokens;
+  sink_->write(LogLevel::kDebug, cat("encoder_graphs.replay ", place(path), " items=", parts.size(),
+                                     " tokens=", tokens, " budget=", budget, " waste=", waste,
                                      " waste_percent=", percent(waste, capacity)));
 }
 
-void BatchLog::ran_eagerly(PathId path, std::span<const PreparedItem* const> items,
-                           MissReason reason) const {
+void BatchLog::ran_eagerly(PathId path, std::span<const ItemPart> parts, MissReason reason) const {
   if (!is_wanted(sink_, LogLevel::kDebug)) return;
-  const Load load = load_of(path, items);
   sink_->write(LogLevel::kDebug,
                cat("encoder_graphs.eager ", place(path), " reason=", to_string(reason),
-                   " items=", load.items, " tokens=", load.tokens));
+                   " items=", parts.size(), " tokens=", exact_capacity(parts).tokens));
 }
 
 }  // namespace fovea

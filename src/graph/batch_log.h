@@ -23,19 +23,13 @@ class BatchLog {
 
   /// The lines that follow are about the next sub-batch.
   void begin() noexcept { ++sub_batch_; }
-  /// A path of `items` was replayed in the graph of `budget`, which holds `capacity` tokens.
-  void replayed(PathId path, std::span<const PreparedItem* const> items, std::int64_t budget,
+  /// Parts of a path were replayed in the graph of `budget`, which holds `capacity` tokens.
+  void replayed(PathId path, std::span<const ItemPart> parts, std::int64_t budget,
                 std::int64_t capacity) const;
-  /// It ran eagerly.
-  void ran_eagerly(PathId path, std::span<const PreparedItem* const> items,
-                   MissReason reason) const;
+  /// They ran eagerly.
+  void ran_eagerly(PathId path, std::span<const ItemPart> parts, MissReason reason) const;
 
  private:
-  struct Load {
-    std::int64_t items = 0;  ///< with tokens on the path
-    std::int64_t tokens = 0;
-  };
-  [[nodiscard]] static Load load_of(PathId path, std::span<const PreparedItem* const> items);
   /// "device=cpu sub_batch=1 path=default".
   [[nodiscard]] std::string place(PathId path) const;
 

@@ -23,15 +23,14 @@ const SizedForward& EagerRunner::prepare(PathId path, const GraphCapacity& capac
   return *forward;
 }
 
-PathOutput EagerRunner::run(PathId path, std::span<const PreparedItem* const> items,
-                            InputScratch& scratch) {
+TensorView EagerRunner::run(PathId path, std::span<const ItemPart> parts, InputScratch& scratch) {
   const Stopwatch sizing;
-  const SizedForward& forward = prepare(path, exact_capacity(path, items));
+  const SizedForward& forward = prepare(path, exact_capacity(parts));
   needed_ += forward.need().total();
   scratch.host_ms += sizing.elapsed_ms();
-  forward.feed(lane_, memory_, items, scratch);
+  forward.feed(lane_, memory_, parts, scratch);
   forward.submit(lane_, memory_, false);
-  return forward.output(memory_, items);
+  return forward.output(memory_, parts);
 }
 
 void EagerRunner::rehearse(PathId path, const GraphCapacity& capacity) {

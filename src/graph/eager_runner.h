@@ -19,12 +19,11 @@ class EagerRunner {
   /// Both must outlive the runner.
   EagerRunner(const EncoderGraphModel& model, Lane& lane);
 
-  /// Submits the forward of one path for `items`, whose tokens on the path are not all 0. The rows
-  /// stay valid until the next run of the same path.
+  /// Submits the forward of one path for parts of it. The rows, as SizedForward::output, stay valid
+  /// until the next run of the same path.
   /// @throws Error(kOutOfMemory), Error of the model: nothing was submitted, and the runner is
   /// usable.
-  [[nodiscard]] PathOutput run(PathId path, std::span<const PreparedItem* const> items,
-                               InputScratch& scratch);
+  [[nodiscard]] TensorView run(PathId path, std::span<const ItemPart> parts, InputScratch& scratch);
 
   /// Runs the forward of one path on zeros, as before a recording, so that a device measures what
   /// it has for this size and those near it. Returns when it is done.

@@ -205,74 +205,79 @@ void GraphManager::Impl::run_selection(Run& run, Forced forced) {
   }
   pack(selection.specs, limits_of(config, !forced), capture.costs(), options.packing,
        selection.packing);
-  selection.items.clear();
-  selection.out.clear();
-  for (const std::int64_t packed : selection.packing.order) {
-    const std::size_t index = selection.indices[static_cast<std::size_t>(packed)];
-    selection.items.push_back(run.items[index]);
-    selection.out.push_back(run.out[index]);
+  selection.progress.assign(selection.indices.size(), {});
+  for (const PackedItem& packed : selection.packing.order) {
+    ++selection.progress[static_cast<std::size_t>(packed.item)].to_come;
   }
   run.times.packing_ms += packing.elapsed_ms();
   for (const SubBatch& plan : selection.packing.batches) {
     check_interrupt();
     take_turn(run);
-    const auto begin = static_cast<std::size_t>(plan.begin);
-    const auto count = static_cast<std::size_t>(plan.count);
-    const Items items = Items(selection.items).subspan(begin, count);
-    const GraphStats::PathMisses misses =
-        run_batch({.plan = plan,
-                   .items = items,
-                   .out = Rows(selection.out).subspan(begin, count),
-                   .inputs = run.scratch.inputs},
-                  forced);
-    tell_uses(run, plan, misses);
-    run.patches_left -= patches_of(items);
+    run_batch(run, plan, forced);
   }
 }
 
-void GraphManager::Impl::tell_uses(const Run& run, const SubBatch& plan,
-                                   const GraphStats::PathMisses& misses) {
-  if (run.uses.empty()) return;
-  const Selection& selection = run.scratch.selection;
-  const auto packed =
-      std::span(selection.packing.order)
-          .subspan(static_cast<std::size_t>(plan.begin), static_cast<std::size_t>(plan.count));
-  for (const std::int64_t place : packed) {
-    const std::size_t item = selection.indices[static_cast<std::size_t>(place)];
-    run.uses[item] = GraphStats::use_of(run.items[item]->plan.spec, misses);
-  }
-}
-
-GraphStats::PathMisses GraphManager::Impl::run_batch(const Batch& batch, Forced forced) {
-  if (!forced && options.missing == MissingGraph::kCapture) capture_for(batch.plan);
-  const std::size_t num_paths = config.path_budgets.size();
-  std::array<PathOutput, kMaxPaths> outputs{};
-  GraphStats::PathMisses misses{};
-  bool any_eager = false;
+void GraphManager::Impl::run_batch(Run& run, const SubBatch& plan, Forced forced) {
+  if (!forced && options.missing == MissingGraph::kCapture) capture_for(plan);
+  Selection& selection = run.scratch.selection;
+  const std::span<const PackedItem> batch = selection.packing.items(plan);
   batch_log.begin();
-  for (std::size_t i = 0; i < num_paths; ++i) {
-    if (batch.plan.load[i] == 0) continue;
+  for (std::size_t i = 0; i < config.path_budgets.size(); ++i) {
+    if (plan.load[i] == 0) continue;
     const auto path = static_cast<PathId>(i);
-    misses[i] = forced ? forced : try_replay(path, batch, outputs[i]);
-    if (!misses[i]) continue;
-    any_eager = true;
-    outputs[i] = runners.eager.run(path, batch.items, batch.inputs);
-    stats.count_eager(path);
-    batch_log.ran_eagerly(path, batch.items, *misses[i]);
+    selection.parts.clear();
+    selection.out.clear();
+    for (const PackedItem& packed : batch) {
+      const std::size_t index = selection.indices[static_cast<std::size_t>(packed.item)];
+      const PreparedItem& item = *run.items[index];
+      if (item.plan.spec.path_tokens[i] == 0) continue;
+      selection.parts.push_back(packed.path ? ItemPart{&item, path, packed.first_unit, packed.units}
+                                            : ItemPart::whole(item, path));
+      selection.out.push_back(run.out[index]);
+    }
+    const std::optional<MissReason> miss = run_path(run, plan, path, forced);
+    for (const PackedItem& packed : batch) {
+      const auto place = static_cast<std::size_t>(packed.item);
+      if (selection.specs[place].path_tokens[i] > 0) selection.progress[place].runs.add(path, miss);
+    }
+    for (const ItemPart& part : selection.parts) run.patches_left -= part.patches();
   }
-
-  Arena scratch = any_eager ? runners.eager.memory().arena() : runners.graphs.memory().arena();
-  ExecContext ctx = runners.lane.context(scratch);
-  model.assemble(ctx, std::span(outputs).first(num_paths), batch.items, batch.out);
-  stats.count_sub_batch(batch.items, misses);
+  stats.count_sub_batch();
+  count_items(run, plan);
   runners.eager.give_back_idle_memory();
-  return misses;
 }
 
-std::optional<MissReason> GraphManager::Impl::try_replay(PathId path, const Batch& batch,
-                                                         PathOutput& output) {
-  const std::optional<GraphKey> key = key_of(path, batch.plan);
-  if (!key) return batch.plan.too_many_seqs ? MissReason::kFrames : MissReason::kOversized;
+void GraphManager::Impl::count_items(Run& run, const SubBatch& plan) {
+  Selection& selection = run.scratch.selection;
+  for (const PackedItem& packed : selection.packing.items(plan)) {
+    const auto place = static_cast<std::size_t>(packed.item);
+    Progress& progress = selection.progress[place];
+    if (--progress.to_come > 0) continue;
+    stats.count_item(progress.runs);
+    if (!run.uses.empty()) run.uses[selection.indices[place]] = progress.runs.use();
+  }
+}
+
+std::optional<MissReason> GraphManager::Impl::run_path(Run& run, const SubBatch& plan, PathId path,
+                                                       Forced forced) {
+  const std::span<const ItemPart> parts = run.scratch.selection.parts;
+  TensorView rows;
+  const std::optional<MissReason> miss = forced ? forced : try_replay(run, plan, path, rows);
+  if (miss) {
+    rows = runners.eager.run(path, parts, run.scratch.inputs);
+    stats.count_eager(path);
+    batch_log.ran_eagerly(path, parts, *miss);
+  }
+  Arena scratch = (miss ? runners.eager.memory() : runners.graphs.memory()).arena();
+  ExecContext ctx = runners.lane.context(scratch);
+  model.assemble(ctx, path, rows, parts, run.scratch.selection.out);
+  return miss;
+}
+
+std::optional<MissReason> GraphManager::Impl::try_replay(Run& run, const SubBatch& plan,
+                                                         PathId path, TensorView& rows) {
+  const std::optional<GraphKey> key = key_of(path, plan);
+  if (!key) return plan.too_many_seqs ? MissReason::kFrames : MissReason::kOversized;
   const BudgetGraph* const graph = runners.graphs.find(*key);
   if (graph == nullptr) {
     if (!capture.runs_in_background()) {
@@ -280,22 +285,23 @@ std::optional<MissReason> GraphManager::Impl::try_replay(PathId path, const Batc
     }
     return MissReason::kNotCaptured;
   }
-  if (capture.eager_wins(*graph, batch.plan.load[static_cast<std::size_t>(path)])) {
+  if (capture.eager_wins(*graph, plan.load[static_cast<std::size_t>(path)])) {
     return MissReason::kSlower;
   }
+  const std::span<const ItemPart> parts = run.scratch.selection.parts;
   try {
-    output = graph->replay(runners.lane, runners.graphs.memory(), batch.items, batch.inputs);
+    rows = graph->replay(runners.lane, runners.graphs.memory(), parts, run.scratch.inputs);
   } catch (const Error& error) {
     if (error.code() != ErrorCode::kUnavailable) throw;
-    const std::vector<InputWriter::Slot>& slots = batch.inputs.slots;
+    const std::vector<InputWriter::Slot>& slots = run.scratch.inputs.slots;
     const auto slot = std::ranges::find(slots, true, &InputWriter::Slot::too_small);
     warnings.warn(cat("encoder_graphs.input_too_small path=",
                       model.graph_spec().paths[static_cast<std::size_t>(path)].name,
                       " buffer=", slot == slots.end() ? "?" : slot->decl->name));
     return MissReason::kCapacity;
   }
-  stats.count_replay(path, batch.items, graph->capacity().tokens);
-  batch_log.replayed(path, batch.items, key->budget, graph->capacity().tokens);
+  stats.count_replay(path, parts, graph->capacity().tokens);
+  batch_log.replayed(path, parts, key->budget, graph->capacity().tokens);
   return std::nullopt;
 }
 

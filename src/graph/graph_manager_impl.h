@@ -28,13 +28,19 @@ struct GraphManager::Impl {
   /// Why no path of a call may be replayed; absent: its graphs decide.
   using Forced = std::optional<MissReason>;
 
+  /// What became of an item so far.
+  struct Progress {
+    GraphStats::ItemRuns runs;
+    std::int64_t to_come = 0;  // entries of the packing
+  };
   /// Items of a run that are packed together.
   struct Selection {
-    std::vector<std::size_t> indices;        // of the items, in the run
-    std::vector<ItemSpec> specs;             // of the same items
-    Packing packing;                         // of the same items
-    std::vector<const PreparedItem*> items;  // in the order of packing
-    std::vector<TensorView> out;             // where their rows go
+    std::vector<std::size_t> indices;  // of the items, in the run
+    std::vector<ItemSpec> specs;       // of the same items
+    std::vector<Progress> progress;    // of the same items
+    Packing packing;                   // of the same items
+    std::vector<ItemPart> parts;       // of the path that runs
+    std::vector<TensorView> out;       // the rows of their items
   };
   /// The memory of a run, kept from run to run.
   struct Scratch {
@@ -51,13 +57,6 @@ struct GraphManager::Impl {
     std::unique_lock<FairMutex> turn = {};
     RunTimes times = {};
   };
-  /// Items that run together, and where their rows go.
-  struct Batch {
-    const SubBatch& plan;
-    Items items;
-    Rows out;
-    InputScratch& inputs;
-  };
 
   RunTimes run(Items items, Rows out, Forced forced, Stream* reader, std::span<GraphUse> uses);
   void check_destinations(Items items, Rows out) const;
@@ -66,13 +65,15 @@ struct GraphManager::Impl {
   void run_selection(Run& run, Forced forced);
   /// Waits for the turn of a run, also if it has one and others are next.
   void take_turn(Run& run);
-  /// @return why each path ran eagerly.
-  GraphStats::PathMisses run_batch(const Batch& batch, Forced forced);
-  /// Tells the caller how the tower ran for the items of a sub-batch.
-  static void tell_uses(const Run& run, const SubBatch& plan, const GraphStats::PathMisses& misses);
-  /// Replays a path, or says why not.
-  [[nodiscard]] std::optional<MissReason> try_replay(PathId path, const Batch& batch,
-                                                     PathOutput& output);
+  void run_batch(Run& run, const SubBatch& plan, Forced forced);
+  /// Runs the parts of a path that are in the selection, and puts their rows to their places.
+  /// @return why they ran eagerly; absent: they were replayed.
+  std::optional<MissReason> run_path(Run& run, const SubBatch& plan, PathId path, Forced forced);
+  /// Replays them, or says why not.
+  [[nodiscard]] std::optional<MissReason> try_replay(Run& run, const SubBatch& plan, PathId path,
+                                                     TensorView& rows);
+  /// Counts the items that are complete with this sub-batch.
+  void count_items(Run& run, const SubBatch& plan);
   /// Captures what the batch would replay.
   void capture_for(const SubBatch& plan);
 

@@ -1,6 +1,8 @@
 // Counters: every item counts once.
 #include "graph/graph_stats.h"
 
+#include <algorithm>
+
 #include "core/check.h"
 
 namespace fovea {
@@ -25,47 +27,37 @@ GraphStats::GraphStats(const GraphSpec& spec) : paths_(spec.paths.size()) {
   for (const PathSpec& path : spec.paths) path_names_.push_back(path.name);
 }
 
-void GraphStats::count_sub_batch(std::span<const PreparedItem* const> items,
-                                 const PathMisses& misses) {
-  ++sub_batches_;
-  for (const PreparedItem* const item : items) count_item(item->plan.spec, misses);
+void GraphStats::ItemRuns::add(PathId path, std::optional<MissReason> miss) noexcept {
+  std::optional<MissReason>& first = misses[static_cast<std::size_t>(path)];
+  if (!miss) replayed = true;
+  if (!first) first = miss;
 }
 
-GraphUse GraphStats::use_of(const ItemSpec& item, const PathMisses& misses) noexcept {
-  bool replayed = false;
-  bool missed = false;
-  for (std::size_t path = 0; path < misses.size(); ++path) {
-    if (item.path_tokens[path] > 0) (misses[path] ? missed : replayed) = true;
-  }
+GraphUse GraphStats::ItemRuns::use() const noexcept {
+  const bool missed = std::ranges::any_of(misses, [](const auto& miss) { return bool(miss); });
   if (!missed) return GraphUse::kHit;
   return replayed ? GraphUse::kPartial : GraphUse::kMiss;
 }
 
-void GraphStats::count_item(const ItemSpec& item, const PathMisses& misses) {
-  const GraphUse use = use_of(item, misses);
+void GraphStats::count_item(const ItemRuns& runs) {
+  const GraphUse use = runs.use();
   if (use == GraphUse::kHit) {
     ++hits_;
     return;
   }
   ++(use == GraphUse::kPartial ? partial_ : misses_);
-  for (std::size_t path = 0; path < misses.size(); ++path) {
-    if (item.path_tokens[path] == 0 || !misses[path]) continue;
-    ++reasons_[static_cast<std::size_t>(*misses[path])];
-    return;
-  }
+  const auto miss = std::ranges::find_if(runs.misses, [](const auto& path) { return bool(path); });
+  ++reasons_[static_cast<std::size_t>(**miss)];
 }
 
-void GraphStats::count_replay(PathId path, std::span<const PreparedItem* const> items,
-                              std::int64_t capacity) {
-  const auto index = static_cast<std::size_t>(path);
-  PathCounters& counters = paths_[index];
+void GraphStats::count_replay(PathId path, std::span<const ItemPart> parts, std::int64_t capacity) {
+  PathCounters& counters = paths_[static_cast<std::size_t>(path)];
   ++counters.replays;
   counters.padded_rows += capacity;
-  for (const PreparedItem* const item : items) {
-    const std::int64_t tokens = item->plan.spec.path_tokens[index];
-    counters.replayed_items += tokens > 0 ? 1 : 0;
-    counters.live_rows += tokens;
-    counters.padded_rows -= tokens;
+  for (const ItemPart& part : parts) {
+    ++counters.replayed_items;
+    counters.live_rows += part.tokens();
+    counters.padded_rows -= part.tokens();
   }
 }
 

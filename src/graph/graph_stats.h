@@ -37,16 +37,21 @@ class GraphStats {
  public:
   explicit GraphStats(const GraphSpec& spec);
 
-  /// Per path of a sub-batch why it ran eagerly; absent: it was replayed, or had no tokens.
-  using PathMisses = std::array<std::optional<MissReason>, kMaxPaths>;
-  /// How the tower ran for an item, which has tokens on one path at least.
-  [[nodiscard]] static GraphUse use_of(const ItemSpec& item, const PathMisses& misses) noexcept;
-  /// Counts every item by the paths it has tokens on, which must be one at least, and the reason of
-  /// the first of them that ran eagerly.
-  void count_sub_batch(std::span<const PreparedItem* const> items, const PathMisses& misses);
+  /// How all units of an item ran.
+  struct ItemRuns {
+    bool replayed = false;                                    ///< any of them
+    std::array<std::optional<MissReason>, kMaxPaths> misses;  ///< per path, of the first eager one
+
+    /// Some units on a path ran. @param miss why eagerly; absent: they were replayed.
+    void add(PathId path, std::optional<MissReason> miss) noexcept;
+    [[nodiscard]] GraphUse use() const noexcept;
+  };
+  /// Counts an item once all of it has run, and the reason of the first path with units that ran
+  /// eagerly.
+  void count_item(const ItemRuns& runs);
   void count_skipped(std::int64_t items) { skipped_ += items; }
-  /// @param items of the sub-batch, of which those with tokens on the path count.
-  void count_replay(PathId path, std::span<const PreparedItem* const> items, std::int64_t capacity);
+  void count_sub_batch() { ++sub_batches_; }
+  void count_replay(PathId path, std::span<const ItemPart> parts, std::int64_t capacity);
   void count_eager(PathId path);
 
   /// Writes one debug line if the number of counted items has crossed a multiple of `interval`
@@ -64,7 +69,6 @@ class GraphStats {
     std::int64_t live_rows = 0;
     std::int64_t padded_rows = 0;
   };
-  void count_item(const ItemSpec& item, const PathMisses& misses);
   [[nodiscard]] std::int64_t counted() const { return hits_ + partial_ + misses_; }
 
   std::vector<std::string> path_names_;

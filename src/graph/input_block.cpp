@@ -100,7 +100,7 @@ std::size_t fill_input_block(const InputFill& fill, std::byte* host, InputScratc
   }
   scratch.copies.clear();
   InputWriter writer(slots, scratch.copies);
-  fill.model.fill_inputs(fill.path, fill.capacity, fill.items, writer);
+  fill.model.fill_inputs(fill.path, fill.capacity, fill.parts, writer);
   if (copiers != nullptr) {
     copy_for_upload(scratch.copies, *copiers);
   } else {

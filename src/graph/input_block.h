@@ -44,8 +44,8 @@ struct InputFill {
   const EncoderGraphModel& model;
   PathId path = 0;
   GraphCapacity capacity;
-  std::span<const PreparedItem* const> items;
-  const InputLayout& layout;  ///< of (path, capacity)
+  std::span<const ItemPart> parts;  ///< of the path
+  const InputLayout& layout;        ///< of (path, capacity)
 };
 
 /// The memory that filling inputs needs from run to run, and its time.

@@ -78,7 +78,8 @@ void sort_by_tokens(std::span<const ItemSpec> items, std::vector<std::int64_t>& 
 
 void pack_greedy(std::span<const ItemSpec> items, const PackingLimits& limits, Packing& packing,
                  PackingPolicy policy) {
-  sort_by_tokens(items, packing.order);
+  sort_by_tokens(items, packing.sorted);
+  packing.order.clear();
   packing.batches.clear();
   SubBatch open;
   const auto close_open = [&] {
@@ -86,7 +87,7 @@ void pack_greedy(std::span<const ItemSpec> items, const PackingLimits& limits, P
     packing.batches.push_back(open);
     open = {.begin = open.begin + open.count};
   };
-  for (const std::int64_t index : packing.order) {
+  for (const std::int64_t index : packing.sorted) {
     const ItemSpec& item = items[static_cast<std::size_t>(index)];
     const bool is_closed =
         open.count > 0 &&
@@ -94,16 +95,18 @@ void pack_greedy(std::span<const ItemSpec> items, const PackingLimits& limits, P
          (policy == PackingPolicy::kGreedy && open.is_cheaper_without(item, limits)));
     if (is_closed) close_open();
     open.add(item);
+    packing.order.push_back({.item = index});
   }
   if (open.count > 0) close_open();
 }
 
 void pack(std::span<const ItemSpec> items, const PackingLimits& limits, const PackingCosts& costs,
           PackingPolicy policy, Packing& packing) {
-  if (policy == PackingPolicy::kCost) {
-    pack_by_cost(items, limits, costs, packing);
-  } else {
-    pack_greedy(items, limits, packing, policy);
+  switch (policy) {
+    case PackingPolicy::kUnits: return pack_units(items, limits, costs, packing);
+    case PackingPolicy::kCost: return pack_by_cost(items, limits, costs, packing);
+    case PackingPolicy::kGreedy:
+    case PackingPolicy::kGreedyFill: return pack_greedy(items, limits, packing, policy);
   }
 }
 

@@ -29,7 +29,17 @@ struct PackingLimits {
 /// config.max_seqs, as graphs that take none leave them without a limit of their own.
 [[nodiscard]] PackingLimits limits_of(const GraphConfig& config, bool replayed = true) noexcept;
 
-/// Items that run together: entries [begin, begin + count) of Packing::order.
+/// An item in a sub-batch, or some of its units on one path.
+struct PackedItem {
+  std::int64_t item = 0;            ///< its index
+  std::optional<PathId> path = {};  ///< absent: the whole item, on all its paths
+  std::int64_t first_unit = 0;      ///< on the path; 0 for a whole item
+  std::int64_t units = 0;           ///< 0 for a whole item
+
+  friend bool operator==(const PackedItem&, const PackedItem&) noexcept = default;
+};
+
+/// Items that run together: entries [begin, begin + count) of Packing::order, each of another item.
 struct SubBatch {
   std::int64_t begin = 0;
   std::int64_t count = 0;
@@ -51,12 +61,13 @@ struct SubBatch {
   void close(const PackingLimits& limits);
 };
 
-/// Every item index exactly once, cut into sub-batches.
+/// Every item exactly once, whole or unit by unit, cut into sub-batches.
 struct Packing {
-  std::vector<std::int64_t> order;
+  std::vector<PackedItem> order;
   std::vector<SubBatch> batches;
+  std::vector<std::int64_t> sorted = {};  ///< memory of the packers
 
-  [[nodiscard]] std::span<const std::int64_t> items(const SubBatch& batch) const {
+  [[nodiscard]] std::span<const PackedItem> items(const SubBatch& batch) const {
     return std::span(order).subspan(static_cast<std::size_t>(batch.begin),
                                     static_cast<std::size_t>(batch.count));
   }
@@ -105,13 +116,22 @@ void sort_by_tokens(std::span<const ItemSpec> items, std::vector<std::int64_t>& 
 void pack_greedy(std::span<const ItemSpec> items, const PackingLimits& limits, Packing& packing,
                  PackingPolicy policy = PackingPolicy::kGreedy);
 
+/// Fills sub-batches of one path each with units, in the order of pack_greedy, up to the largest
+/// budget and the same limits, which count an item once however many of its units run together. A
+/// sub-batch that leaves room runs in smaller budgets where these cost less. Only a unit that fits
+/// nowhere gets a sub-batch of its own. Whole items are packed as by pack_greedy where that costs
+/// less. Deterministic; O(n log n + sub-batches); allocates only what `packing` lacks.
+/// Source: docs/reference/encoder_graphs.md, "Packing of units".
+void pack_units(std::span<const ItemSpec> items, const PackingLimits& limits,
+                const PackingCosts& costs, Packing& packing);
+
 /// Packs for the least sum of costs: the cheaper of the greedy plan and of one that fills budgets
 /// around the largest item left. Deterministic; O(n^2) for fixed budgets.
 /// Source: docs/reference/encoder_graphs.md, "Packing by cost".
 void pack_by_cost(std::span<const ItemSpec> items, const PackingLimits& limits,
                   const PackingCosts& costs, Packing& packing);
 
-/// Packs by the given policy. @param costs used by PackingPolicy::kCost only.
+/// Packs by the given policy. @param costs not used by greedy ones.
 void pack(std::span<const ItemSpec> items, const PackingLimits& limits, const PackingCosts& costs,
           PackingPolicy policy, Packing& packing);
 

@@ -42,7 +42,7 @@ void append(Packing& packing, std::span<const ItemSpec> items,
             std::span<const std::int64_t> members, const PackingLimits& limits) {
   SubBatch batch{.begin = static_cast<std::int64_t>(packing.order.size())};
   for (const std::int64_t index : members) {
-    packing.order.push_back(index);
+    packing.order.push_back({.item = index});
     batch.add(at(items, index));
   }
   batch.close(limits);

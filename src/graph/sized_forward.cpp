@@ -6,11 +6,11 @@
 
 namespace fovea {
 
-GraphCapacity exact_capacity(PathId path, std::span<const PreparedItem* const> items) {
-  GraphCapacity capacity{.items = static_cast<std::int64_t>(items.size())};
-  for (const PreparedItem* const item : items) {
-    capacity.tokens += item->plan.spec.path_tokens[static_cast<std::size_t>(path)];
-    capacity.seqs += item->plan.spec.num_seqs;
+GraphCapacity exact_capacity(std::span<const ItemPart> parts) {
+  GraphCapacity capacity{.items = static_cast<std::int64_t>(parts.size())};
+  for (const ItemPart& part : parts) {
+    capacity.tokens += part.tokens();
+    capacity.seqs += part.seqs();
   }
   return capacity;
 }
@@ -30,10 +30,10 @@ TensorView SizedForward::rows_at(std::byte* memory) const {
   return {memory, dtype_, {capacity_.tokens, model_.path_width(path_)}};
 }
 
-void SizedForward::feed(Lane& lane, RunMemory& memory, std::span<const PreparedItem* const> items,
+void SizedForward::feed(Lane& lane, RunMemory& memory, std::span<const ItemPart> parts,
                         InputScratch& scratch) const {
   const InputFill fill{
-      .model = model_, .path = path_, .capacity = capacity_, .items = items, .layout = layout_};
+      .model = model_, .path = path_, .capacity = capacity_, .parts = parts, .layout = layout_};
   feed_inputs(fill, memory.feed(path_), scratch, lane.copiers());
 }
 
@@ -48,10 +48,8 @@ void SizedForward::submit(Lane& lane, RunMemory& memory, bool is_recorded) const
   model_.forward(ctx, path_, capacity_, layout_.views(at.input), rows_at(at.output));
 }
 
-PathOutput SizedForward::output(const RunMemory& memory,
-                                std::span<const PreparedItem* const> items) const {
-  const TensorView all = rows_at(memory.addresses(path_).output);
-  return {.rows = {all.data, all.dtype, {exact_capacity(path_, items).tokens, all.shape[1]}}};
+TensorView SizedForward::output(const RunMemory& memory, std::span<const ItemPart> parts) const {
+  return row_range(rows_at(memory.addresses(path_).output), 0, exact_capacity(parts).tokens);
 }
 
 }  // namespace fovea

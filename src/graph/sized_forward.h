@@ -9,8 +9,8 @@
 
 namespace fovea {
 
-/// Sizes of exactly these items.
-[[nodiscard]] GraphCapacity exact_capacity(PathId path, std::span<const PreparedItem* const> items);
+/// Sizes of exactly these parts.
+[[nodiscard]] GraphCapacity exact_capacity(std::span<const ItemPart> parts);
 
 /// The forward of one path at one capacity: where its inputs lie, what memory it needs, and how it
 /// is submitted. Eager runs and captures submit the same one.
@@ -24,18 +24,18 @@ class SizedForward {
   [[nodiscard]] const GraphCapacity& capacity() const noexcept { return capacity_; }
   [[nodiscard]] const RunMemory::Need& need() const noexcept { return need_; }
 
-  /// Lets the model write the inputs for `items` and submits their upload.
+  /// Lets the model write the inputs for parts of the path and submits their upload.
   /// @param memory of the lane, holds need(); as in all functions below.
-  /// @throws Error(kUnavailable) if an input is too small for the items: nothing was submitted.
-  void feed(Lane& lane, RunMemory& memory, std::span<const PreparedItem* const> items,
+  /// @throws Error(kUnavailable) if an input is too small for them: nothing was submitted.
+  void feed(Lane& lane, RunMemory& memory, std::span<const ItemPart> parts,
             InputScratch& scratch) const;
   /// Submits zeros for all inputs: nothing is live, every offset is 0.
   void feed_zeros(Lane& lane, RunMemory& memory) const;
   /// Submits the forward. @param is_recorded as ExecContext::is_recorded.
   void submit(Lane& lane, RunMemory& memory, bool is_recorded) const;
-  /// The rows of `items`; valid until the next run of the path in this memory.
-  [[nodiscard]] PathOutput output(const RunMemory& memory,
-                                  std::span<const PreparedItem* const> items) const;
+  /// The rows of the parts, one after the other: device, [their tokens, path_width]; valid until
+  /// the next run of the path in this memory.
+  [[nodiscard]] TensorView output(const RunMemory& memory, std::span<const ItemPart> parts) const;
 
  private:
   /// The whole output buffer at `memory`.

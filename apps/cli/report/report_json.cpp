@@ -75,10 +75,15 @@ JsonObject to_json(const ItemInfo& item) {
 }
 
 JsonObject to_json(const PlannedBatch& batch) {
-  return {{"replica", batch.replica},
-          {"items", batch.items},
-          {"tokens", batch.tokens},
-          {"budgets", batch.budgets}};
+  JsonObject json{{"replica", batch.replica},
+                  {"items", batch.items},
+                  {"tokens", batch.tokens},
+                  {"budgets", batch.budgets}};
+  if (batch.units.empty()) return json;
+  std::vector<std::vector<std::int64_t>> units;
+  for (const UnitRange& range : batch.units) units.push_back({range.first, range.count});
+  json.set("units", units);
+  return json;
 }
 
 JsonObject to_json(const TensorReport& tensor) {

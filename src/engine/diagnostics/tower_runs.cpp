@@ -57,8 +57,9 @@ std::vector<PreparedItem> random_items(const ItemPlan& plan, std::int64_t count)
 double flops_of(const EncoderGraphModel& model, const Device& device, const PreparedItem* item) {
   double flops = 0;
   for (PathId path = 0; std::cmp_less(path, model.graph_spec().paths.size()); ++path) {
-    const GraphCapacity exact = exact_capacity(path, {&item, 1});
-    if (exact.tokens > 0) flops += measure_forward(model, device, path, exact).flops;
+    if (item->plan.spec.units_on(path).count == 0) continue;
+    const ItemPart part = ItemPart::whole(*item, path);
+    flops += measure_forward(model, device, path, exact_capacity({&part, 1})).flops;
   }
   return flops;
 }

@@ -79,30 +79,29 @@ void BudgetGraph::record(Recorded& recorded, Lane& lane, RunMemory& memory) {
   capture_ms_ += watch.elapsed_ms();
 }
 
-PathOutput BudgetGraph::replay(Lane& lane, RunMemory& memory,
-                               std::span<const PreparedItem* const> items,
+TensorView BudgetGraph::replay(Lane& lane, RunMemory& memory, std::span<const ItemPart> parts,
                                InputScratch& scratch) const {
   FOVEA_CHECK(recorded_.back().recording != nullptr && captured_ == memory.addresses(key_.path),
               kInternal, "memory of the graph of budget ", key_.budget, " has moved since capture");
-  const Recorded& recorded = feed(lane, memory, items, scratch);
+  const Recorded& recorded = feed(lane, memory, parts, scratch);
   lane.compute().replay(*recorded.recording);
-  return recorded.forward.output(memory, items);
+  return recorded.forward.output(memory, parts);
 }
 
 const BudgetGraph::Recorded& BudgetGraph::feed(Lane& lane, RunMemory& memory,
-                                               std::span<const PreparedItem* const> items,
+                                               std::span<const ItemPart> parts,
                                                InputScratch& scratch) const {
-  const GraphCapacity wanted = exact_capacity(key_.path, items);
+  const GraphCapacity wanted = exact_capacity(parts);
   for (const Recorded& part : std::span(recorded_).first(recorded_.size() - 1)) {
     if (part.recording == nullptr || !has_room_for(part.forward.capacity(), wanted)) continue;
     try {
-      part.forward.feed(lane, memory, items, scratch);
+      part.forward.feed(lane, memory, parts, scratch);
       return part;
     } catch (const Error& error) {
       if (error.code() != ErrorCode::kUnavailable) throw;  // else an input of a larger size may do
     }
   }
-  recorded_.back().forward.feed(lane, memory, items, scratch);
+  recorded_.back().forward.feed(lane, memory, parts, scratch);
   return recorded_.back();
 }
 

@@ -53,12 +53,12 @@ class BudgetGraph {
   /// @return false if there is none left.
   bool record_next(Lane& lane, RunMemory& memory);
 
-  /// Fills the inputs for `items` and submits the forward recorded at the smallest size that has
-  /// room for them. The rows stay valid until the next replay of the same path.
+  /// Fills the inputs for parts of the path and submits the forward recorded at the smallest size
+  /// that has room for them. The rows, as SizedForward::output, stay valid until the next replay of
+  /// the same path.
   /// @throws Error(kUnavailable) if an input is too small for the batch: nothing was submitted.
   /// @throws Error(kInternal) if the memory has moved since capture.
-  [[nodiscard]] PathOutput replay(Lane& lane, RunMemory& memory,
-                                  std::span<const PreparedItem* const> items,
+  [[nodiscard]] TensorView replay(Lane& lane, RunMemory& memory, std::span<const ItemPart> parts,
                                   InputScratch& scratch) const;
 
  private:
@@ -67,9 +67,8 @@ class BudgetGraph {
     std::unique_ptr<RecordedGraph> recording = {};
   };
   void record(Recorded& recorded, Lane& lane, RunMemory& memory);
-  /// Fills the inputs of the smallest size that has room for `items`.
-  [[nodiscard]] const Recorded& feed(Lane& lane, RunMemory& memory,
-                                     std::span<const PreparedItem* const> items,
+  /// Fills the inputs of the smallest size that has room for the parts.
+  [[nodiscard]] const Recorded& feed(Lane& lane, RunMemory& memory, std::span<const ItemPart> parts,
                                      InputScratch& scratch) const;
 
   GraphKey key_;

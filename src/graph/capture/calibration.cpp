@@ -28,8 +28,8 @@ std::optional<GraphTimes::Load> time_load(const GraphTimer& timer, const BudgetG
   const PathId path = graph.key().path;
   const std::vector<PreparedItem> blank = filling_items(timer.model, path, capacity);
   if (blank.empty()) return std::nullopt;
-  std::vector<const PreparedItem*> items;
-  for (const PreparedItem& item : blank) items.push_back(&item);
+  std::vector<ItemPart> parts;
+  for (const PreparedItem& item : blank) parts.push_back(ItemPart::whole(item, path));
   InputScratch scratch;
   const auto time = [&](auto&& run) {
     const double start = timer.now_ms();
@@ -37,10 +37,10 @@ std::optional<GraphTimes::Load> time_load(const GraphTimer& timer, const BudgetG
     timer.lane.synchronize();
     return timer.now_ms() - start;
   };
-  const auto replay = [&] { (void)graph.replay(timer.lane, timer.memory, items, scratch); };
+  const auto replay = [&] { (void)graph.replay(timer.lane, timer.memory, parts, scratch); };
   const auto run_eagerly = [&] {
     timer.eager.forget_sizes();  // batches of other sizes have come before a real one, too
-    (void)timer.eager.run(path, items, scratch);
+    (void)timer.eager.run(path, parts, scratch);
   };
   (void)time(replay);  // warms up
   (void)time(run_eagerly);
