@@ -119,6 +119,7 @@ struct Embedding {
   /// Where the rows come from; of what another rank has encoded kNotAsked and kNone.
   CacheUse cache = CacheUse::kNotAsked;
   GraphUse graph = GraphUse::kNone;
+  std::int64_t units_reused = 0;  ///< as Stats::units_reused, of this item
   StageTimes times;
   std::optional<Error> error;  ///< set, and rows = 0, if the item failed under OnError::kSkip
 

@@ -210,7 +210,10 @@ constexpr auto option_table(std::type_identity<EngineOptions>) {
              {.heading = kGraphHeading, .max = kMaxTokenBudget}),
       option("packing", &EngineOptions::packing,
              "How items share budgets: smallest first as in vLLM since 0.32, as until "
-             "0.31, or for the least total cost",
+             "0.31, for the least total cost, or cut into temporal patches and tiles",
+             detail::kOfGraphs),
+      option("reuse_units", &EngineOptions::reuse_units,
+             "With packing by units, encode equal frames and tiles of a call once (default: on)",
              detail::kOfGraphs),
       option("measure_graphs", &EngineOptions::measure_graphs,
              "On a GPU, time every graph and run eagerly where that is faster (default: "

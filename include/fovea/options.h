@@ -159,6 +159,9 @@ struct EngineOptions {
   MediaOptions media;
   GraphOptions graphs;
   PackingPolicy packing = PackingPolicy::kGreedy;
+  /// Packed by units, those of a call that hold the same pixels on the same grid are encoded once,
+  /// and their rows copied: the same bits.
+  bool reuse_units = true;
   /// Part q of the rows of a video that is dropped after the tower, 0 <= q < 1: those most like the
   /// rows of the frame before. Videos then run without graphs. Qwen2.5-VL and Qwen3-VL only.
   double video_pruning_rate = 0;

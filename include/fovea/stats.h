@@ -95,6 +95,8 @@ struct Stats {
   std::int64_t num_budgets = 0;    ///< captured graphs over all paths
   std::vector<std::int64_t> token_budgets;
   std::int64_t sub_batches = 0;
+  /// Units whose rows are those of another unit of their call that holds the same pixels.
+  std::int64_t units_reused = 0;
   /// Reason code -> number of items that were not replayed on all paths; "precomputed" counts
   /// skipped items that came as rows.
   std::map<std::string, std::int64_t> miss_reasons;

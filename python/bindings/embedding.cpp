@@ -344,6 +344,9 @@ void bind_embedding(nb::module_& module) {
           "What the encoder cache did: \"hit\", \"join\", \"miss\" or \"bypass\"; None if it was "
           "not asked, and after pickling.")
       .def_prop_ro(
+          "units_reused", [](const Rows& rows) { return rows.item.units_reused; },
+          "Frames or tiles whose rows are those of equal ones of the call; 0 after pickling.")
+      .def_prop_ro(
           "graph", [](const Rows& rows) { return name_of(kGraphUses, rows.item.graph); },
           nb::sig("def graph(self) -> str | None"),
           "How the tower ran: \"hit\" by replay, \"partial\", \"miss\" eagerly; None if it did "

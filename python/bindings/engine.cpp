@@ -186,6 +186,7 @@ class PythonEngine {
     counters["graph_misses"] = stats.graph_misses;
     counters["skipped"] = stats.skipped;
     counters["sub_batches"] = stats.sub_batches;
+    counters["units_reused"] = stats.units_reused;
     counters["cache_hits"] = stats.encoder_cache.hits;
     counters["cache_joins"] = stats.encoder_cache.joins;
     counters["cache_misses"] = stats.encoder_cache.misses;

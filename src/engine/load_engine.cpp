@@ -95,6 +95,7 @@ void Engine::Impl::load() {
       .max_num_batched_tokens = options.max_num_batched_tokens,
       .videos_are_pruned = options.video_pruning_rate > 0,
       .packing = options.packing,
+      .reuse_units = options.reuse_units,
       .missing = on_host() ? MissingGraph::kCapture : MissingGraph::kRunEager,
       .measure = !on_host() && options.measure_graphs,
       .log = options.log};

@@ -30,18 +30,19 @@ std::string BatchLog::place(PathId path) const {
 void BatchLog::replayed(PathId path, std::span<const ItemPart> parts, std::int64_t budget,
                         std::int64_t capacity) const {
   if (!is_wanted(sink_, LogLevel::kDebug)) return;
-  const std::int64_t tokens = exact_capacity(parts).tokens;
-  const std::int64_t waste = capacity - tokens;
-  sink_->write(LogLevel::kDebug, cat("encoder_graphs.replay ", place(path), " items=", parts.size(),
-                                     " tokens=", tokens, " budget=", budget, " waste=", waste,
+  const GraphCapacity load = exact_capacity(parts);
+  const std::int64_t waste = capacity - load.tokens;
+  sink_->write(LogLevel::kDebug, cat("encoder_graphs.replay ", place(path), " items=", load.items,
+                                     " tokens=", load.tokens, " budget=", budget, " waste=", waste,
                                      " waste_percent=", percent(waste, capacity)));
 }
 
 void BatchLog::ran_eagerly(PathId path, std::span<const ItemPart> parts, MissReason reason) const {
   if (!is_wanted(sink_, LogLevel::kDebug)) return;
+  const GraphCapacity load = exact_capacity(parts);
   sink_->write(LogLevel::kDebug,
                cat("encoder_graphs.eager ", place(path), " reason=", to_string(reason),
-                   " items=", parts.size(), " tokens=", exact_capacity(parts).tokens));
+                   " items=", load.items, " tokens=", load.tokens));
 }
 
 }  // namespace fovea

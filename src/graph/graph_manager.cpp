@@ -97,7 +97,7 @@ void GraphManager::Impl::capture_for(const SubBatch& plan) {
 
 RunTimes GraphManager::execute(std::span<const PreparedItem* const> items,
                                std::span<const TensorView> out, Stream* reader,
-                               std::span<GraphUse> uses) {
+                               std::span<ItemUse> uses) {
   return impl_->run(
       items, out, impl_->options.user.cudagraph_mm_encoder ? Impl::Forced() : MissReason::kDisabled,
       reader, uses);
@@ -105,16 +105,16 @@ RunTimes GraphManager::execute(std::span<const PreparedItem* const> items,
 
 RunTimes GraphManager::execute_eager(std::span<const PreparedItem* const> items,
                                      std::span<const TensorView> out, Stream* reader,
-                                     std::span<GraphUse> uses) {
+                                     std::span<ItemUse> uses) {
   return impl_->run(items, out, MissReason::kRequested, reader, uses);
 }
 
 RunTimes GraphManager::Impl::run(Items items, Rows out, Forced forced, Stream* reader,
-                                 std::span<GraphUse> uses) {
+                                 std::span<ItemUse> uses) {
   check_destinations(items, out);
   FOVEA_CHECK(uses.empty() || uses.size() == items.size(), kInvalidArgument, items.size(),
               " items have as many uses of graphs, got room for ", uses.size());
-  std::ranges::fill(uses, GraphUse::kNone);
+  std::ranges::fill(uses, ItemUse{});
   const auto scratch = scratches.take();
   Run run{.items = items,
           .out = out,
@@ -199,13 +199,11 @@ void GraphManager::Impl::submit(Run& run, Forced forced) {
 void GraphManager::Impl::run_selection(Run& run, Forced forced) {
   Selection& selection = run.scratch.selection;
   const Stopwatch packing;
-  selection.specs.clear();
-  for (const std::size_t index : selection.indices) {
-    selection.specs.push_back(run.items[index]->plan.spec);
-  }
+  selection.items.clear();
+  for (const std::size_t index : selection.indices) selection.items.push_back(run.items[index]);
+  find_copies(run);
   pack(selection.specs, limits_of(config, !forced), capture.costs(), options.packing,
        selection.packing);
-  selection.progress.assign(selection.indices.size(), {});
   for (const PackedItem& packed : selection.packing.order) {
     ++selection.progress[static_cast<std::size_t>(packed.item)].to_come;
   }
@@ -217,61 +215,109 @@ void GraphManager::Impl::run_selection(Run& run, Forced forced) {
   }
 }
 
+void GraphManager::Impl::find_copies(Run& run) {
+  Selection& selection = run.scratch.selection;
+  UnitReuse& reuse = selection.reuse;
+  const bool are_sought = options.packing == PackingPolicy::kUnits && options.reuse_units;
+  reuse.clear();
+  if (are_sought) reuse.find(selection.items, config.path_budgets.size());
+  selection.specs.clear();
+  selection.progress.clear();
+  for (std::size_t place = 0; place < selection.items.size(); ++place) {
+    const std::int64_t copies = reuse.num_copies(place);
+    selection.specs.push_back(copies > 0 ? reuse.spec(place) : selection.items[place]->plan.spec);
+    selection.progress.push_back({.runs = {}, .to_come = copies});
+    if (!run.uses.empty()) run.uses[selection.indices[place]].units_reused = copies;
+  }
+  stats.count_reused(reuse.num_copies());
+}
+
 void GraphManager::Impl::run_batch(Run& run, const SubBatch& plan, Forced forced) {
   if (!forced && options.missing == MissingGraph::kCapture) capture_for(plan);
   Selection& selection = run.scratch.selection;
   const std::span<const PackedItem> batch = selection.packing.items(plan);
-  batch_log.begin();
+  const auto is_load = [](std::int64_t tokens) { return tokens > 0; };
+  if (std::ranges::any_of(plan.load, is_load)) {  // not of copies alone
+    batch_log.begin();
+    stats.count_sub_batch();
+  }
   for (std::size_t i = 0; i < config.path_budgets.size(); ++i) {
     if (plan.load[i] == 0) continue;
     const auto path = static_cast<PathId>(i);
-    selection.parts.clear();
-    selection.out.clear();
-    for (const PackedItem& packed : batch) {
-      const std::size_t index = selection.indices[static_cast<std::size_t>(packed.item)];
-      const PreparedItem& item = *run.items[index];
-      if (item.plan.spec.path_tokens[i] == 0) continue;
-      selection.parts.push_back(packed.path ? ItemPart{&item, path, packed.first_unit, packed.units}
-                                            : ItemPart::whole(item, path));
-      selection.out.push_back(run.out[index]);
-    }
+    collect_parts(run, plan, path);
     const std::optional<MissReason> miss = run_path(run, plan, path, forced);
-    for (const PackedItem& packed : batch) {
-      const auto place = static_cast<std::size_t>(packed.item);
-      if (selection.specs[place].path_tokens[i] > 0) selection.progress[place].runs.add(path, miss);
-    }
+    for (const std::size_t place : selection.places) selection.progress[place].runs.add(path, miss);
     for (const ItemPart& part : selection.parts) run.patches_left -= part.patches();
   }
-  stats.count_sub_batch();
-  count_items(run, plan);
+  for (const PackedItem& packed : batch) advance(run, static_cast<std::size_t>(packed.item));
   runners.eager.give_back_idle_memory();
 }
 
-void GraphManager::Impl::count_items(Run& run, const SubBatch& plan) {
+void GraphManager::Impl::collect_parts(Run& run, const SubBatch& plan, PathId path) {
   Selection& selection = run.scratch.selection;
+  selection.parts.clear();
+  selection.places.clear();
+  selection.out.clear();
   for (const PackedItem& packed : selection.packing.items(plan)) {
     const auto place = static_cast<std::size_t>(packed.item);
-    Progress& progress = selection.progress[place];
-    if (--progress.to_come > 0) continue;
-    stats.count_item(progress.runs);
-    if (!run.uses.empty()) run.uses[selection.indices[place]] = progress.runs.use();
+    const std::int64_t count =
+        packed.path ? packed.units : selection.specs[place].units_on(path).count;
+    if (count == 0) continue;
+    if (selection.reuse.num_copies() > 0) {
+      selection.reuse.append_parts(place, path, packed.first_unit, count, selection.parts);
+    } else {
+      selection.parts.push_back({selection.items[place], path, packed.first_unit, count});
+    }
+    selection.places.resize(selection.parts.size(), place);
+    selection.out.resize(selection.parts.size(), run.out[selection.indices[place]]);
   }
+}
+
+void GraphManager::Impl::advance(Run& run, std::size_t place) {
+  Selection& selection = run.scratch.selection;
+  Progress& progress = selection.progress[place];
+  if (--progress.to_come > 0) return;
+  stats.count_item(progress.runs);
+  if (!run.uses.empty()) run.uses[selection.indices[place]].graph = progress.runs.use();
 }
 
 std::optional<MissReason> GraphManager::Impl::run_path(Run& run, const SubBatch& plan, PathId path,
                                                        Forced forced) {
-  const std::span<const ItemPart> parts = run.scratch.selection.parts;
+  const Selection& selection = run.scratch.selection;
   TensorView rows;
   const std::optional<MissReason> miss = forced ? forced : try_replay(run, plan, path, rows);
   if (miss) {
-    rows = runners.eager.run(path, parts, run.scratch.inputs);
+    rows = runners.eager.run(path, selection.parts, run.scratch.inputs);
     stats.count_eager(path);
-    batch_log.ran_eagerly(path, parts, *miss);
+    batch_log.ran_eagerly(path, selection.parts, *miss);
   }
   Arena scratch = (miss ? runners.eager.memory() : runners.graphs.memory()).arena();
   ExecContext ctx = runners.lane.context(scratch);
-  model.assemble(ctx, path, rows, parts, run.scratch.selection.out);
+  model.assemble(ctx, path, rows, selection.parts, selection.out);
+  if (selection.reuse.num_copies() > 0) assemble_copies(run, ctx, path, rows, miss);
   return miss;
+}
+
+void GraphManager::Impl::assemble_copies(Run& run, ExecContext& ctx, PathId path,
+                                         const TensorView& rows, std::optional<MissReason> miss) {
+  Selection& selection = run.scratch.selection;
+  std::int64_t row = 0;
+  for (std::size_t i = 0; i < selection.parts.size(); ++i) {
+    const ItemPart& part = selection.parts[i];
+    const std::int64_t unit_rows = part.units().rows;
+    for (std::int64_t unit = part.first; unit < part.first + part.count; ++unit) {
+      const TensorView of_unit = row_range(rows, row, unit_rows);
+      row += unit_rows;
+      for (const UnitReuse::Copy& copy :
+           selection.reuse.copies_of({selection.places[i], path, unit})) {
+        const std::size_t place = copy.to.item;
+        const ItemPart to{selection.items[place], path, copy.to.index, 1};
+        model.assemble(ctx, path, of_unit, {&to, 1}, {&run.out[selection.indices[place]], 1});
+        selection.progress[place].runs.add(path, miss);
+        advance(run, place);
+      }
+    }
+  }
 }
 
 std::optional<MissReason> GraphManager::Impl::try_replay(Run& run, const SubBatch& plan,

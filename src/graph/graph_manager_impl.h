@@ -16,6 +16,7 @@
 #include "graph/graph_stats.h"
 #include "graph/packing.h"
 #include "graph/runners.h"
+#include "graph/unit_reuse.h"
 
 namespace fovea {
 
@@ -31,16 +32,19 @@ struct GraphManager::Impl {
   /// What became of an item so far.
   struct Progress {
     GraphStats::ItemRuns runs;
-    std::int64_t to_come = 0;  // entries of the packing
+    std::int64_t to_come = 0;  // entries of the packing, and copies of units
   };
   /// Items of a run that are packed together.
   struct Selection {
-    std::vector<std::size_t> indices;  // of the items, in the run
-    std::vector<ItemSpec> specs;       // of the same items
-    std::vector<Progress> progress;    // of the same items
-    Packing packing;                   // of the same items
-    std::vector<ItemPart> parts;       // of the path that runs
-    std::vector<TensorView> out;       // the rows of their items
+    std::vector<std::size_t> indices;        // of the items, in the run
+    std::vector<const PreparedItem*> items;  // the same
+    UnitReuse reuse;                         // among the same items
+    std::vector<ItemSpec> specs;             // of the same items, without copies
+    std::vector<Progress> progress;          // of the same items
+    Packing packing;                         // of the same items
+    std::vector<ItemPart> parts;             // of the path that runs
+    std::vector<std::size_t> places;         // of their items, in `items`
+    std::vector<TensorView> out;             // the rows of their items
   };
   /// The memory of a run, kept from run to run.
   struct Scratch {
@@ -51,14 +55,14 @@ struct GraphManager::Impl {
   struct Run {
     Items items;
     Rows out;
-    std::span<GraphUse> uses;  // empty, or of each item
+    std::span<ItemUse> uses;  // empty, or of each item
     Scratch& scratch;
     std::int64_t patches_left = 0;
     std::unique_lock<FairMutex> turn = {};
     RunTimes times = {};
   };
 
-  RunTimes run(Items items, Rows out, Forced forced, Stream* reader, std::span<GraphUse> uses);
+  RunTimes run(Items items, Rows out, Forced forced, Stream* reader, std::span<ItemUse> uses);
   void check_destinations(Items items, Rows out) const;
   /// Runs all items, those together that may share graphs.
   void submit(Run& run, Forced forced);
@@ -72,8 +76,15 @@ struct GraphManager::Impl {
   /// Replays them, or says why not.
   [[nodiscard]] std::optional<MissReason> try_replay(Run& run, const SubBatch& plan, PathId path,
                                                      TensorView& rows);
-  /// Counts the items that are complete with this sub-batch.
-  void count_items(Run& run, const SubBatch& plan);
+  /// Looks for units that are copies of others, and tells what is left to run of each item.
+  void find_copies(Run& run);
+  /// Collects what a sub-batch takes of a path.
+  static void collect_parts(Run& run, const SubBatch& plan, PathId path);
+  /// Puts rows of the parts to the places of copies, too. @param miss as run_path returns it.
+  void assemble_copies(Run& run, ExecContext& ctx, PathId path, const TensorView& rows,
+                       std::optional<MissReason> miss);
+  /// Some of an item has run. When all of it has, it is counted.
+  void advance(Run& run, std::size_t place);
   /// Captures what the batch would replay.
   void capture_for(const SubBatch& plan);
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "core/check.h"
+#include "graph/sized_forward.h"
 
 namespace fovea {
 
@@ -52,13 +53,11 @@ void GraphStats::count_item(const ItemRuns& runs) {
 
 void GraphStats::count_replay(PathId path, std::span<const ItemPart> parts, std::int64_t capacity) {
   PathCounters& counters = paths_[static_cast<std::size_t>(path)];
+  const GraphCapacity load = exact_capacity(parts);
   ++counters.replays;
-  counters.padded_rows += capacity;
-  for (const ItemPart& part : parts) {
-    ++counters.replayed_items;
-    counters.live_rows += part.tokens();
-    counters.padded_rows -= part.tokens();
-  }
+  counters.replayed_items += load.items;
+  counters.live_rows += load.tokens;
+  counters.padded_rows += capacity - load.tokens;
 }
 
 void GraphStats::count_eager(PathId path) { ++paths_[static_cast<std::size_t>(path)].eager_runs; }
@@ -80,6 +79,7 @@ Stats GraphStats::snapshot() const {
   stats.graph_misses = misses_;
   stats.skipped = skipped_;
   stats.sub_batches = sub_batches_;
+  stats.units_reused = units_reused_;
   for (std::size_t reason = 0; reason < kNumMissReasons; ++reason) {
     if (reasons_[reason] == 0) continue;
     stats.miss_reasons[std::string(to_string(static_cast<MissReason>(reason)))] = reasons_[reason];

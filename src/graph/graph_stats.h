@@ -51,6 +51,7 @@ class GraphStats {
   void count_item(const ItemRuns& runs);
   void count_skipped(std::int64_t items) { skipped_ += items; }
   void count_sub_batch() { ++sub_batches_; }
+  void count_reused(std::int64_t units) { units_reused_ += units; }
   void count_replay(PathId path, std::span<const ItemPart> parts, std::int64_t capacity);
   void count_eager(PathId path);
 
@@ -78,6 +79,7 @@ class GraphStats {
   std::int64_t misses_ = 0;
   std::int64_t skipped_ = 0;
   std::int64_t sub_batches_ = 0;
+  std::int64_t units_reused_ = 0;
   std::int64_t logged_ = 0;  // counted() at the last call of log_progress
   std::array<std::int64_t, kNumMissReasons> reasons_{};
 };

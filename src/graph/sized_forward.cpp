@@ -1,14 +1,18 @@
 // One forward of a path: sized once, then fed and submitted.
 #include "graph/sized_forward.h"
 
+#include <utility>
+
 #include "fovea/tower/ops/context.h"
 #include "graph/capture/forward_cost.h"
 
 namespace fovea {
 
 GraphCapacity exact_capacity(std::span<const ItemPart> parts) {
-  GraphCapacity capacity{.items = static_cast<std::int64_t>(parts.size())};
+  GraphCapacity capacity;
+  const PreparedItem* last = nullptr;
   for (const ItemPart& part : parts) {
+    capacity.items += std::exchange(last, part.item) == part.item ? 0 : 1;
     capacity.tokens += part.tokens();
     capacity.seqs += part.seqs();
   }

@@ -9,7 +9,7 @@
 
 namespace fovea {
 
-/// Sizes of exactly these parts.
+/// Sizes of exactly these parts; those of one item stand together.
 [[nodiscard]] GraphCapacity exact_capacity(std::span<const ItemPart> parts);
 
 /// The forward of one path at one capacity: where its inputs lie, what memory it needs, and how it

@@ -103,19 +103,14 @@ JsonArray list_of(const std::vector<T>& values) {
 }  // namespace
 
 JsonObject to_json(const Stats& stats) {
-  JsonObject json = {{"graph_hits", stats.graph_hits},
-                     {"graph_partial", stats.graph_partial},
-                     {"graph_misses", stats.graph_misses},
-                     {"skipped", stats.skipped},
-                     {"hit_rate", stats.hit_rate()},
-                     {"num_budgets", stats.num_budgets},
-                     {"token_budgets", stats.token_budgets},
-                     {"sub_batches", stats.sub_batches},
-                     {"miss_reasons", stats.miss_reasons},
-                     {"paths", list_of(stats.paths)},
-                     {"capture_seconds", stats.capture_seconds},
-                     {"graph_bytes", stats.graph_bytes},
-                     {"graphs", list_of(stats.graphs)}};
+  JsonObject json = {
+      {"graph_hits", stats.graph_hits},       {"graph_partial", stats.graph_partial},
+      {"graph_misses", stats.graph_misses},   {"skipped", stats.skipped},
+      {"hit_rate", stats.hit_rate()},         {"num_budgets", stats.num_budgets},
+      {"token_budgets", stats.token_budgets}, {"sub_batches", stats.sub_batches},
+      {"units_reused", stats.units_reused},   {"miss_reasons", stats.miss_reasons},
+      {"paths", list_of(stats.paths)},        {"capture_seconds", stats.capture_seconds},
+      {"graph_bytes", stats.graph_bytes},     {"graphs", list_of(stats.graphs)}};
   if (stats.encoder_cache.capacity_bytes > 0)
     json.set("encoder_cache", to_json(stats.encoder_cache));
   if (stats.energy_joules) json.set("energy_joules", *stats.energy_joules);

@@ -18,6 +18,7 @@ class Options(TypedDict, total=False):
     measure_graphs: bool
     cache_dir: str
     packing: str
+    reuse_units: bool
     attention: str
     quantization: str
     dtype_compute: str

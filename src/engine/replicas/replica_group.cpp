@@ -25,6 +25,7 @@ void add(Stats& total, const Stats& one) {
   total.skipped += one.skipped;
   total.num_budgets += one.num_budgets;
   total.sub_batches += one.sub_batches;
+  total.units_reused += one.units_reused;
   for (const auto& [reason, items] : one.miss_reasons) total.miss_reasons[reason] += items;
   for (std::size_t path = 0; path < total.paths.size(); ++path) {
     add(total.paths[path], one.paths[path]);

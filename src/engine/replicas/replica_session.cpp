@@ -10,7 +10,7 @@ namespace fovea {
 namespace {
 
 /// Gives each item its share, by rows, of the times of a batch. @param elapsed_ms of the run.
-void share_times(std::span<const TowerItem> items, std::span<const GraphUse> uses,
+void share_times(std::span<const TowerItem> items, std::span<const ItemUse> uses,
                  const RunTimes& times, double elapsed_ms) {
   const double encode_ms = elapsed_ms - times.packing_ms - times.waiting_ms;
   const auto rows_of = [](const TowerItem& item) {
@@ -23,7 +23,8 @@ void share_times(std::span<const TowerItem> items, std::span<const GraphUse> use
     const double share = total_rows == 0 ? 0 : rows_of(items[i]) / total_rows;
     result.times.pack_ms = times.packing_ms * share;
     result.times.encode_ms = encode_ms * share;
-    result.graph = uses[i];
+    result.graph = uses[i].graph;
+    result.units_reused = uses[i].units_reused;
   }
 }
 

@@ -67,7 +67,7 @@ class ReplicaSession {
   std::array<BatchMemory, 2> memory_;
   std::size_t slot_ = 0;          // of the next run: rows may be leaving the other
   std::vector<TensorView> rows_;  // of the last run
-  std::vector<GraphUse> uses_;    // of its items
+  std::vector<ItemUse> uses_;     // of its items
   RowMover mover_;                // last: it ends before what it reads
 };
 

@@ -31,6 +31,8 @@ void write_graphs(const Stats& stats, MetricsText& text) {
   for (const PathStats& path : stats.paths) text.sample(path.live_rows, {{"path", path.name}});
   text.counter("fovea_padding_rows_total", "Rows of replayed graphs that no item used.");
   for (const PathStats& path : stats.paths) text.sample(path.padded_rows, {{"path", path.name}});
+  text.counter("fovea_units_reused_total", "Frames and tiles with the rows of equal ones.");
+  text.sample(stats.units_reused);
   text.gauge("fovea_graph_captured", "Graphs that are captured.");
   text.sample(stats.num_budgets);
   text.gauge("fovea_graph_memory_bytes", "Memory of graphs.");

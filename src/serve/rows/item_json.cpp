@@ -76,6 +76,7 @@ JsonObject item_json(const OutputOptions& options, const EncodeReplyHead& head,
   if (!rows.key.empty()) json.set("key", rows.key);
   if (const char* use = name_of(rows.cache)) json.set("cache", use);
   if (const char* use = name_of(rows.graph)) json.set("graph", use);
+  if (rows.units_reused > 0) json.set("units_reused", rows.units_reused);
   json.set("num_embeds", rows.rows);
   json.set("width", rows.width);
   json.set("hidden", head.hidden);

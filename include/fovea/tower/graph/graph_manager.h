@@ -33,6 +33,12 @@ struct RunTimes {
   double waiting_ms = 0;  ///< for the runs of other threads
 };
 
+/// How the tower ran for an item.
+struct ItemUse {
+  GraphUse graph = GraphUse::kNone;
+  std::int64_t units_reused = 0;  ///< of its units, as Stats::units_reused
+};
+
 /// Packs items into the sizes of captured graphs, replays the smallest that fits and runs the rest
 /// eagerly, with equal results.
 /// Thread-safe: runs of several threads take turns between two sub-batches: the run with the
@@ -80,11 +86,11 @@ class FOVEA_API GraphManager {
   /// the last sub-batch but one to be uploaded, and where memory grows. Null: as above.
   /// @param uses where to write how the tower ran for each item; empty: nobody wants to know.
   RunTimes execute(std::span<const PreparedItem* const> items, std::span<const TensorView> out,
-                   Stream* reader = nullptr, std::span<GraphUse> uses = {});
+                   Stream* reader = nullptr, std::span<ItemUse> uses = {});
   /// As execute, without graphs.
   RunTimes execute_eager(std::span<const PreparedItem* const> items,
                          std::span<const TensorView> out, Stream* reader = nullptr,
-                         std::span<GraphUse> uses = {});
+                         std::span<ItemUse> uses = {});
 
   /// Fills all scratch, input and output memory with NaN bits, once no run holds it. Rows computed
   /// afterwards must not change; `fovea verify` and the tests rely on it.

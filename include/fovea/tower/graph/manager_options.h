@@ -42,6 +42,7 @@ struct GraphManagerOptions {
   bool video_allowed = true;
   bool videos_are_pruned = false;  ///< they run eagerly then, counted as MissReason::kPruning
   PackingPolicy packing = PackingPolicy::kGreedy;
+  bool reuse_units = true;  ///< packed by units, those of a run with the same pixels run once
   MissingGraph missing = MissingGraph::kRunEager;
   /// Times every graph against an eager run after its capture: packing by cost then uses
   /// milliseconds, and a graph that is slower than eager execution is not replayed.
