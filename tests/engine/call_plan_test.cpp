@@ -31,11 +31,28 @@ Sizes random_sizes(std::mt19937_64& random, std::size_t count, std::int64_t most
   return sizes;
 }
 
+/// A video of so many temporal patches.
+std::optional<ItemPlan> video(std::int64_t patches, std::int64_t tokens) {
+  std::optional<ItemPlan> plan = item(patches * tokens);
+  plan->spec.num_seqs = patches;
+  plan->spec.units[0] = {patches, 4 * tokens, tokens};
+  return plan;
+}
+
+Indices items_of(const CallBatch& batch) {
+  Indices items;
+  for (const PackedItem& packed : batch.items) {
+    items.push_back(static_cast<std::size_t>(packed.item));
+  }
+  return items;
+}
+
 class CallPlan : public ::testing::Test {
  protected:
   [[nodiscard]] CallLimits limits() const {
     return {.spec = spec_,
             .config = config_,
+            .packing = packing_,
             .num_replicas = replicas_,
             .on_host = on_host_,
             .window_bytes = window_bytes_};
@@ -56,6 +73,7 @@ class CallPlan : public ::testing::Test {
                       .max_frames = 8,
                       .max_seqs = 8,
                       .path_budgets = {{64, 512}}};
+  PackingPolicy packing_ = PackingPolicy::kGreedy;
   std::size_t replicas_ = 1;
   bool on_host_ = true;
   std::size_t window_bytes_ = 1 << 20;
@@ -82,8 +100,8 @@ TEST_F(CallPlan, ALongCallIsPackedAsAWhole) {
   const auto batches = pack_call(limits(), sizes, 0, sizes.size());
   ASSERT_EQ(batches.size(), 1U);
   ASSERT_EQ(batches[0].size(), 14U);  // 13 of eight items, the smallest of all among them, and one
-  EXPECT_EQ(batches[0].front().items.front(), 90U);
-  EXPECT_EQ(batches[0].back().items, Indices{3});
+  EXPECT_EQ(batches[0].front().items.front().item, 90);
+  EXPECT_EQ(items_of(batches[0].back()), Indices{3});
   EXPECT_EQ(counts(sizes), (Indices{64, 36}));  // eight sub-batches, then six
 }
 
@@ -155,12 +173,35 @@ TEST_F(CallPlan, WhatGraphsDoNotServeRunsApart) {
   sizes[0] = item(8, Modality::kVideo);
   const auto batches = pack_call(limits(), sizes, 0, sizes.size());
   EXPECT_FALSE(batches[0].back().replayed);
-  EXPECT_EQ(batches[0].back().items, Indices{0});
+  EXPECT_EQ(items_of(batches[0].back()), Indices{0});
   EXPECT_TRUE(batches[0].front().replayed);
 }
 
+TEST_F(CallPlan, ALongVideoIsCutAndTravelsOnce) {
+  packing_ = PackingPolicy::kUnits;
+  Sizes sizes(100, item(64));
+  sizes[7] = video(100, 60);
+  const auto batches = pack_call(limits(), sizes, 0, sizes.size());
+  std::int64_t units = 0;
+  for (const CallBatch& batch : batches[0]) {
+    EXPECT_TRUE(batch.sizes.budgets[0]) << "every sub-batch has a graph";
+    for (const PackedItem& packed : batch.items) units += packed.item == 7 ? packed.units : 0;
+  }
+  EXPECT_EQ(units, 100);
+  EXPECT_EQ(counts(sizes), (Indices{64, 36}));
+}
+
+TEST_F(CallPlan, ItemsThatWouldLeaveRoomWaitForTheNextWindow) {
+  packing_ = PackingPolicy::kUnits;
+  config_.max_items = 60;
+  config_.path_budgets = {{64, 512}};
+  const Sizes sizes(100, item(10));  // 51 of them fill 512
+  EXPECT_EQ(counts(sizes), (Indices{51, 49}));
+}
+
 TEST_F(CallPlan, EveryItemTravelsOnceWithTheReplicaThatItsShareIsPackedFor) {
-  test::for_all(100, [&](auto& random) {
+  test::for_all(200, [&](auto& random) {
+    packing_ = test::uniform(random, 0, 1) == 0 ? PackingPolicy::kGreedy : PackingPolicy::kUnits;
     replicas_ = static_cast<std::size_t>(test::uniform(random, 1, 4));
     on_host_ = test::uniform(random, 0, 1) == 0;
     Sizes sizes =
@@ -179,24 +220,29 @@ TEST_F(CallPlan, EveryItemTravelsOnceWithTheReplicaThatItsShareIsPackedFor) {
 }
 
 TEST_F(CallPlan, PackingAWindowAgainGivesTheSubBatchesOfTheCall) {
-  test::for_all(100, [&](auto& random) {
-    const Sizes sizes =
+  test::for_all(200, [&](auto& random) {
+    packing_ = test::uniform(random, 0, 1) == 0 ? PackingPolicy::kGreedy : PackingPolicy::kUnits;
+    Sizes sizes =
         random_sizes(random, static_cast<std::size_t>(test::uniform(random, 65, 500)), 600);
+    for (int i = 0; i < 5; ++i) {
+      sizes[static_cast<std::size_t>(test::uniform(random, 0, std::ssize(sizes) - 1))] =
+          video(test::uniform(random, 1, 40), test::uniform(random, 1, 60));
+    }
     std::vector<Indices> again;
     for (const CallWindow& window : order(sizes)) {
       std::vector<ItemSpec> specs;
       for (const std::size_t i : window.items) specs.push_back(sizes[i]->spec);
-      const Packing packing = plan_packing(config_, specs, PackingPolicy::kGreedy);
+      const Packing packing = plan_packing(config_, specs, packing_);
       for (const SubBatch& batch : packing.batches) {
         Indices& items = again.emplace_back();
-        for (const std::int64_t place : packing.items(batch)) {
-          items.push_back(window.items[static_cast<std::size_t>(place)]);
+        for (const PackedItem& packed : packing.items(batch)) {
+          items.push_back(window.items[static_cast<std::size_t>(packed.item)]);
         }
       }
     }
     std::vector<Indices> once;
     const auto batches = pack_call(limits(), sizes, 0, sizes.size());
-    for (const CallBatch& batch : batches[0]) once.push_back(batch.items);
+    for (const CallBatch& batch : batches[0]) once.push_back(items_of(batch));
     EXPECT_EQ(again, once);
   });
 }

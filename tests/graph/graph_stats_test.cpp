@@ -72,24 +72,43 @@ TEST_F(GraphManagerTest, ARunWithWorkTakesTimeToPack) {
 TEST_F(GraphManagerTest, ACallerLearnsHowEachItemRan) {
   const Batch items = batch({{1, 18, 18}, {1, 4, 4}, {1, 2, 2}});  // the first is oversized
   const OutputRows out(*h.device, items, h.model.graph_spec().out_width);
-  std::vector<GraphUse> uses(3, GraphUse::kPartial);
+  std::vector<ItemUse> uses(3, {.graph = GraphUse::kPartial, .units_reused = 1});
+  const auto graphs = [&] {
+    std::vector<GraphUse> all;
+    for (const ItemUse& use : uses) all.push_back(use.graph);
+    return all;
+  };
   h.manager.execute(items.pointers(), out.views(), nullptr, uses);
-  EXPECT_EQ(uses, (std::vector{GraphUse::kMiss, GraphUse::kHit, GraphUse::kHit}));
+  EXPECT_EQ(graphs(), (std::vector{GraphUse::kMiss, GraphUse::kHit, GraphUse::kHit}));
+  EXPECT_EQ(uses[0].units_reused, 0);
   h.manager.execute_eager(items.pointers(), out.views(), nullptr, uses);
-  EXPECT_EQ(uses, std::vector(3, GraphUse::kMiss));
+  EXPECT_EQ(graphs(), std::vector(3, GraphUse::kMiss));
   uses.pop_back();
   expect_error(ErrorCode::kInvalidArgument, "3 items have as many uses of graphs, got room for 2",
                [&] { h.manager.execute(items.pointers(), out.views(), nullptr, uses); });
 }
 
-TEST(GraphStats, AnItemIsPartlyReplayedIfOneOfItsPathsRanEagerly) {
-  ItemSpec item;
-  item.path_tokens[0] = 4;
-  EXPECT_EQ(GraphStats::use_of(item, {}), GraphUse::kHit);
-  EXPECT_EQ(GraphStats::use_of(item, {MissReason::kSlower}), GraphUse::kMiss);
-  EXPECT_EQ(GraphStats::use_of(item, {std::nullopt, MissReason::kSlower}), GraphUse::kHit);
-  item.path_tokens[1] = 4;
-  EXPECT_EQ(GraphStats::use_of(item, {std::nullopt, MissReason::kSlower}), GraphUse::kPartial);
+TEST(GraphStats, AnItemIsPartlyReplayedIfSomeOfItsUnitsRanEagerly) {
+  GraphStats::ItemRuns runs;
+  runs.add(0, std::nullopt);
+  EXPECT_EQ(runs.use(), GraphUse::kHit);
+  runs.add(1, MissReason::kSlower);
+  EXPECT_EQ(runs.use(), GraphUse::kPartial);
+  GraphStats::ItemRuns eager;
+  eager.add(0, MissReason::kSlower);
+  EXPECT_EQ(eager.use(), GraphUse::kMiss);
+  eager.add(0, std::nullopt);
+  EXPECT_EQ(eager.use(), GraphUse::kPartial) << "two parts of one path";
+}
+
+TEST(GraphStats, AnItemCountsWithTheReasonOfTheFirstPathThatRanEagerly) {
+  GraphStats stats(GraphSpec{});
+  GraphStats::ItemRuns runs;
+  runs.add(1, MissReason::kFrames);
+  runs.add(0, MissReason::kSlower);
+  runs.add(0, MissReason::kOversized);
+  stats.count_item(runs);
+  EXPECT_EQ(stats.snapshot().miss_reasons, (std::map<std::string, std::int64_t>{{"slower", 1}}));
 }
 
 TEST(GraphStats, EveryReasonHasAName) {

@@ -36,8 +36,8 @@ struct CostPlan {
   [[nodiscard]] std::vector<std::vector<std::int64_t>> members() const {
     std::vector<std::vector<std::int64_t>> all;
     for (const SubBatch& batch : packing.batches) {
-      const auto some = packing.items(batch);
-      all.emplace_back(some.begin(), some.end());
+      all.emplace_back();
+      for (const PackedItem& packed : packing.items(batch)) all.back().push_back(packed.item);
     }
     return all;
   }

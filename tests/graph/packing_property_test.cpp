@@ -43,7 +43,11 @@ void make_workload(Random& random, std::int64_t max_count, Workload& w) {
 /// Whether every item appears once, every sub-batch of several items respects every limit, and
 /// loads and budgets are what the members say.
 void expect_valid(const Workload& w, const Packing& packing) {
-  std::vector<std::int64_t> seen = packing.order;
+  std::vector<std::int64_t> seen;
+  for (const PackedItem& packed : packing.order) {
+    EXPECT_FALSE(packed.path);
+    seen.push_back(packed.item);
+  }
   std::sort(seen.begin(), seen.end());
   std::vector<std::int64_t> all(w.items.size());
   std::iota(all.begin(), all.end(), 0);
@@ -54,8 +58,8 @@ void expect_valid(const Workload& w, const Packing& packing) {
     ASSERT_GT(batch.count, 0);
     begin += batch.count;
     ItemSpec sum;
-    for (const std::int64_t index : packing.items(batch)) {
-      const ItemSpec& member = w.items[static_cast<std::size_t>(index)];
+    for (const PackedItem& packed : packing.items(batch)) {
+      const ItemSpec& member = w.items[static_cast<std::size_t>(packed.item)];
       sum.num_seqs += member.num_seqs;
       for (std::size_t p = 0; p < kMaxPaths; ++p) sum.path_tokens[p] += member.path_tokens[p];
     }

@@ -43,7 +43,7 @@ std::string to_text(const Packing& packing, std::size_t num_paths) {
     const SubBatch& batch = packing.batches[b];
     const auto members = packing.items(batch);
     text << (b == 0 ? "[" : "; [");
-    for (std::size_t i = 0; i < members.size(); ++i) text << (i == 0 ? "" : ",") << members[i];
+    for (std::size_t i = 0; i < members.size(); ++i) text << (i == 0 ? "" : ",") << members[i].item;
     text << ']';
     for (std::size_t path = 0; path < num_paths; ++path) {
       text << (path == 0 ? " " : "|") << batch.load[path] << "->";

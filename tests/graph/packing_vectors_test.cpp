@@ -55,10 +55,9 @@ struct Question {
                 packing, policy);
     std::vector<Expected> batches;
     for (const SubBatch& batch : packing.batches) {
-      const auto members = packing.items(batch);
-      batches.push_back(
-          {.items = {members.begin(), members.end()},
-           .budgets = {batch.budgets.begin(), batch.budgets.begin() + std::ssize(paths)}});
+      Expected& planned = batches.emplace_back();
+      for (const PackedItem& packed : packing.items(batch)) planned.items.push_back(packed.item);
+      planned.budgets = {batch.budgets.begin(), batch.budgets.begin() + std::ssize(paths)};
     }
     return batches;
   }

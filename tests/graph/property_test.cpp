@@ -2,6 +2,8 @@
 // eagerly, each row has the bits that the item gets alone.
 #include <gtest/gtest.h>
 
+#include <array>
+
 #include "graph/harness.h"
 #include "support/property.h"
 
@@ -26,7 +28,10 @@ GraphManagerOptions random_options(Random& random) {
   if (uniform(random, 0, 1) == 0) {
     options.user.encoder_cudagraph_max_frames_per_batch = uniform(random, 0, 12);
   }
-  options.packing = uniform(random, 0, 1) == 0 ? PackingPolicy::kGreedy : PackingPolicy::kCost;
+  constexpr std::array kPolicies{PackingPolicy::kGreedy, PackingPolicy::kCost,
+                                 PackingPolicy::kUnits, PackingPolicy::kUnits};
+  options.packing = kPolicies[static_cast<std::size_t>(uniform(random, 0, 3))];
+  options.reuse_units = uniform(random, 0, 3) > 0;
   options.missing = uniform(random, 0, 1) == 0 ? MissingGraph::kRunEager : MissingGraph::kCapture;
   return options;
 }

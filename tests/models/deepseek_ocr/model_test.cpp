@@ -176,7 +176,7 @@ TEST(DeepseekOcrModel, PacksTheWorkedExample) {
     specs.push_back(golden().model->processor().plan_image(width, height).spec);
   }
   const Packing packing = plan_packing(budgets_for(1152), specs, PackingPolicy::kGreedy);
-  EXPECT_EQ(packing.order, (List{0, 2, 1, 3}));
+  EXPECT_EQ(packing.order, (std::vector<PackedItem>{{0}, {2}, {1}, {3}}));
   ASSERT_EQ(packing.batches.size(), 2u);
   EXPECT_EQ(packing.batches[0].count, 2);  // 200 and 400 by themselves are less than the 800 of 600
   EXPECT_EQ(packing.batches[0].load[kLocal], 200);
