@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <cstdio>
 #include <iostream>
 #include <memory>
 #include <new>
@@ -171,10 +172,12 @@ int report_usage(Run& run, const CLI::App* verb, const std::string& complaint) {
   return kExitUsage;
 }
 
-/// Results that could not be written to stdout are a failure.
+/// Results that could not be written to stdout are a failure. Where it is buffered line by line,
+/// only stdout itself knows of a line that was lost.
 void check_written() {
   std::cout.flush();
-  if (!std::cout) throw Error(ErrorCode::kIo, "stdout: cannot write the results");
+  if (!std::cout || std::ferror(stdout) != 0)
+    throw Error(ErrorCode::kIo, "stdout: cannot write the results");
 }
 
 /// Leaves the line in `run`, in flags of this program. Returns an exit code if the run ends here.
