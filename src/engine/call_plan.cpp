@@ -125,43 +125,30 @@ void add_items(const CallBatch& batch, std::size_t replica, CallWindow& window) 
 /// Moves the next sub-batches of a replica to a window. @param left of them.
 void take_batches(const CallLimits& limits, CallSizes sizes, std::span<const CallBatch>& left,
                   std::size_t replica, CallWindow& window) {
+  const bool by_units = limits.packing == PackingPolicy::kUnits;
   std::size_t count = 0;
   std::size_t bytes = 0;
-  const auto fits = [&](const CallBatch& batch) {
-    if (limits.packing == PackingPolicy::kUnits) return !batch.begins_window;
-    return count <= window_items(limits.on_host) &&
-           bytes <= limits.window_bytes / limits.num_replicas;
-  };
-  const bool are_few = limits.packing != PackingPolicy::kUnits;
-  for (std::size_t i = 0; !left.empty() && !(are_few && i == kBatchesInWindow); ++i) {
+  for (std::size_t i = 0; !left.empty(); ++i) {
     const CallBatch& next = left.front();
     count += next.items.size();
     for (const PackedItem& packed : next.items) {
       bytes += sizes[static_cast<std::size_t>(packed.item)]->pixel_bytes;
     }
-    if (i > 0 && !fits(next)) return;
+    const bool has_room = by_units
+                              ? !next.begins_window
+                              : i < kBatchesInWindow && count <= window_items(limits.on_host) &&
+                                    bytes <= limits.window_bytes / limits.num_replicas;
+    if (i > 0 && !has_room) return;
     add_items(next, replica, window);
     left = left.subspan(1);
   }
 }
 
-}  // namespace
-
-std::size_t head_items(const CallLimits& limits, CallSizes sizes) noexcept {
-  const auto fits = [&](std::size_t count) {
-    return bytes_of(sizes.first(count)) <= limits.window_bytes;
-  };
-  const std::size_t total = sizes.size();
-  if (total <= short_call(limits.on_host) * limits.num_replicas && fits(total)) return total;
-  const std::size_t first = limits.on_host ? 0 : std::min(total, kFirstOnGpu * limits.num_replicas);
-  return fits(first) ? first : 0;
-}
-
-std::vector<std::vector<CallBatch>> pack_call(const CallLimits& limits, CallSizes sizes,
-                                              std::size_t begin, std::size_t end) {
+/// The sub-batches of every replica of those items whose sizes are there, none of which is shared.
+std::vector<std::vector<CallBatch>> pack_whole(const CallLimits& limits, CallSizes sizes) {
   std::vector<std::size_t> known;
   std::vector<ItemSpec> specs;
-  for (std::size_t item = begin; item < end; ++item) {
+  for (std::size_t item = 0; item < sizes.size(); ++item) {
     if (!sizes[item]) continue;
     known.push_back(item);
     specs.push_back(sizes[item]->spec);
@@ -176,19 +163,71 @@ std::vector<std::vector<CallBatch>> pack_call(const CallLimits& limits, CallSize
   return batches;
 }
 
+/// Items, and shares of items that all replicas had better encode together.
+std::vector<ItemPiece> pieces_of(const CallLimits& limits, CallSizes sizes) {
+  std::vector<ItemSpec> specs;
+  for (const std::optional<ItemPlan>& size : sizes) {
+    specs.push_back(size ? size->spec : ItemSpec{});
+    if (limits.packing != PackingPolicy::kUnits) specs.back().units = {};
+  }
+  return cut_items(limits.spec, specs, limits.num_replicas);
+}
+
+}  // namespace
+
+std::size_t head_items(const CallLimits& limits, CallSizes sizes) noexcept {
+  const auto fits = [&](std::size_t count) {
+    return bytes_of(sizes.first(count)) <= limits.window_bytes;
+  };
+  const std::size_t total = sizes.size();
+  if (total <= short_call(limits.on_host) * limits.num_replicas && fits(total)) return total;
+  const std::size_t first = limits.on_host ? 0 : std::min(total, kFirstOnGpu * limits.num_replicas);
+  return fits(first) ? first : 0;
+}
+
+std::vector<std::vector<CallBatch>> pack_call(const CallLimits& limits, CallSizes sizes) {
+  const std::vector<ItemPiece> pieces = pieces_of(limits, sizes);
+  std::vector<std::optional<ItemPlan>> sizes_of_pieces;
+  for (const ItemPiece& piece : pieces) {
+    sizes_of_pieces.push_back(sizes[piece.item]);
+    if (!sizes_of_pieces.back()) continue;
+    ItemPlan& size = *sizes_of_pieces.back();
+    size.spec = piece.share.spec_of(size.spec);
+  }
+  std::vector<std::vector<CallBatch>> batches = pack_whole(limits, sizes_of_pieces);
+  for (std::vector<CallBatch>& of_replica : batches) {
+    for (CallBatch& batch : of_replica) {
+      for (PackedItem& packed : batch.items) {
+        const ItemPiece& piece = pieces[static_cast<std::size_t>(packed.item)];
+        packed.item = static_cast<std::int64_t>(piece.item);
+        if (piece.share.units.count == 0) continue;
+        if (!packed.path) packed.units = piece.share.units.count;
+        packed.path = ItemShare::path_of(sizes[piece.item]->spec);
+        packed.first_unit += piece.share.units.first;
+      }
+    }
+  }
+  return batches;
+}
+
 std::vector<CallWindow> order_call(const CallLimits& limits, CallSizes sizes) {
   const std::size_t most_items = window_items(limits.on_host);
   const std::size_t head = head_items(limits, sizes);
+  std::vector<std::optional<ItemPlan>> packed(sizes.begin(), sizes.end());
+  std::fill_n(packed.begin(), head, std::nullopt);
+  for (const ItemPiece& piece : pieces_of(limits, packed)) {
+    if (piece.share.units.count > 0) packed[piece.item].reset();  // the session shares it out
+  }
   std::vector<CallWindow> windows;
   for (std::size_t item = 0; item < sizes.size(); ++item) {
-    if (item >= head && sizes[item]) continue;
+    if (packed[item]) continue;
     const bool in_head = item > 0 && item < head;
     const bool has_room = !windows.empty() && windows.back().items.front() >= head &&
                           windows.back().items.size() < most_items * limits.num_replicas;
     if (!in_head && !has_room) windows.emplace_back();
     windows.back().items.push_back(item);
   }
-  const std::vector<std::vector<CallBatch>> batches = pack_call(limits, sizes, head, sizes.size());
+  const std::vector<std::vector<CallBatch>> batches = pack_whole(limits, packed);
   std::vector<std::span<const CallBatch>> left(batches.begin(), batches.end());
   while (std::ranges::any_of(left, [](const auto& some) { return !some.empty(); })) {
     CallWindow& window = windows.emplace_back();

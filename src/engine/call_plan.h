@@ -41,14 +41,13 @@ struct CallBatch {
   bool begins_window = false;     ///< of units: no item is cut in front of it
 };
 
-/// Spreads the items [begin, end) of a call whose sizes are known over replicas (assign_items), and
+/// Spreads the items of a call whose sizes are known over replicas (cut_items, assign_items), and
 /// packs the share of each as its graph manager would if it got all of it at once. By cost, at most
 /// 4096 items are packed together, because the search takes quadratic time; by units, the items of
 /// a window, because all units of an item are prepared at once.
 /// @return the sub-batches of every replica, in the order in which it runs them.
 [[nodiscard]] std::vector<std::vector<CallBatch>> pack_call(const CallLimits& limits,
-                                                            CallSizes sizes, std::size_t begin,
-                                                            std::size_t end);
+                                                            CallSizes sizes);
 
 /// Items of a call that are prepared, run and handed over together.
 struct CallWindow {
@@ -59,7 +58,8 @@ struct CallWindow {
 
 /// The order in which a call is worked off:
 /// 1. head_items, as they come;
-/// 2. items of unknown size, as they come: what cannot be read fails before the bulk of the work;
+/// 2. items of unknown size, and those that replicas share, as they come: what cannot be read fails
+///    before the bulk of the work;
 /// 3. the sub-batches of the others (pack_call), of each replica as many at a time as hold no more
 ///    than 64 items on the host and 32 on a GPU, and its part of window_bytes; at least one and at
 ///    most 8. Packed by units, all those up to the next that begins a window.

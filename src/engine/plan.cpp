@@ -47,17 +47,16 @@ void add_path(const CallLimits& limits, const CallBatch& batch, PathId path,
       has_graph ? graph_capacity(limits.spec, limits.config, {path, *budget}).tokens - tokens : 0);
 }
 
-/// Adds what the replicas make of the items [begin, end) of a call.
-void add_batches(const CallLimits& limits, CallSizes sizes, std::size_t begin, std::size_t end,
-                 PackingPlan& plan) {
-  const std::vector<std::vector<CallBatch>> batches = pack_call(limits, sizes, begin, end);
+/// Adds what the replicas make of some items of a call, of which the first has this index.
+void add_batches(const CallLimits& limits, CallSizes sizes, std::size_t begin, PackingPlan& plan) {
+  const std::vector<std::vector<CallBatch>> batches = pack_call(limits, sizes);
   for (std::size_t replica = 0; replica < batches.size(); ++replica) {
     for (const CallBatch& batch : batches[replica]) {
       PlannedBatch& planned = plan.batches.emplace_back();
       planned.replica = static_cast<std::int64_t>(replica);
       for (const PackedItem& packed : batch.items) {
         const ItemSpec& spec = sizes[static_cast<std::size_t>(packed.item)]->spec;
-        planned.items.push_back(packed.item);
+        planned.items.push_back(static_cast<std::int64_t>(begin) + packed.item);
         if (packed.path) planned.units.push_back({packed.first_unit, packed.units});
         plan.replica_patches[replica] +=
             packed.path ? packed.units * spec.units_on(*packed.path).patches : spec.input_rows;
@@ -86,8 +85,8 @@ PackingPlan pack_sizes(const ItemProcessor& processor, std::span<const ItemSize>
     plan.items.push_back(describe(*items.back(), options.video_pruning_rate));
   }
   const std::size_t head = head_items(limits, items);
-  add_batches(limits, items, 0, head, plan);
-  add_batches(limits, items, head, items.size(), plan);
+  add_batches(limits, CallSizes(items).first(head), 0, plan);
+  add_batches(limits, CallSizes(items).subspan(head), head, plan);
   return plan;
 }
 

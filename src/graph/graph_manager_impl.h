@@ -38,6 +38,7 @@ struct GraphManager::Impl {
   struct Selection {
     std::vector<std::size_t> indices;        // of the items, in the run
     std::vector<const PreparedItem*> items;  // the same
+    std::vector<ItemShare> shares;           // of the same items, or none
     UnitReuse reuse;                         // among the same items
     std::vector<ItemSpec> specs;             // of the same items, without copies
     std::vector<Progress> progress;          // of the same items
@@ -55,15 +56,15 @@ struct GraphManager::Impl {
   struct Run {
     Items items;
     Rows out;
-    std::span<ItemUse> uses;  // empty, or of each item
+    const RunOptions& how;
     Scratch& scratch;
     std::int64_t patches_left = 0;
     std::unique_lock<FairMutex> turn = {};
     RunTimes times = {};
   };
 
-  RunTimes run(Items items, Rows out, Forced forced, Stream* reader, std::span<ItemUse> uses);
-  void check_destinations(Items items, Rows out) const;
+  RunTimes run(Items items, Rows out, Forced forced, const RunOptions& how);
+  void check_request(Items items, Rows out, const RunOptions& how) const;
   /// Runs all items, those together that may share graphs.
   void submit(Run& run, Forced forced);
   void run_selection(Run& run, Forced forced);
@@ -80,6 +81,8 @@ struct GraphManager::Impl {
   void find_copies(Run& run);
   /// Collects what a sub-batch takes of a path.
   static void collect_parts(Run& run, const SubBatch& plan, PathId path);
+  /// Where the rows of an item go, as EncoderGraphModel::assemble takes them.
+  [[nodiscard]] static TensorView rows_of(const Run& run, std::size_t place);
   /// Puts rows of the parts to the places of copies, too. @param miss as run_path returns it.
   void assemble_copies(Run& run, ExecContext& ctx, PathId path, const TensorView& rows,
                        std::optional<MissReason> miss);

@@ -32,6 +32,7 @@ std::size_t sample_digest(std::span<const std::uint8_t> bytes) {
 
 void UnitReuse::clear() noexcept {
   items_ = {};
+  shares_ = {};
   copies_.clear();
   copied_.clear();
 }
@@ -40,15 +41,18 @@ ItemPart UnitReuse::part(const Unit& unit) const noexcept {
   return {.item = items_[unit.item], .path = unit.path, .first = unit.index, .count = 1};
 }
 
-void UnitReuse::find(std::span<const PreparedItem* const> items, std::size_t num_paths) {
+void UnitReuse::find(std::span<const PreparedItem* const> items, std::span<const ItemShare> shares,
+                     std::size_t num_paths) {
   clear();
   items_ = items;
+  shares_ = shares;
   digests_.clear();
   for (std::size_t item = 0; item < items.size(); ++item) {
     for (PathId path = 0; std::cmp_less(path, num_paths); ++path) {
-      const std::int64_t count = items[item]->plan.spec.units_on(path).count;
+      const ItemShare share = share_of(item);
+      const std::int64_t count = share.spec_of(items[item]->plan.spec).units_on(path).count;
       for (std::int64_t index = 0; index < count; ++index) {
-        const Unit unit{item, path, index};
+        const Unit unit{item, path, share.units.first + index};
         digests_.push_back({sample_digest(part(unit).pixels()), unit});
       }
     }
@@ -106,7 +110,7 @@ std::int64_t UnitReuse::num_copies(std::size_t item) const {
 }
 
 ItemSpec UnitReuse::spec(std::size_t item) const {
-  ItemSpec spec = items_[item]->plan.spec;
+  ItemSpec spec = share_of(item).spec_of(items_[item]->plan.spec);
   for (const Unit& unit : std::ranges::equal_range(copied_, item, {}, &Unit::item)) {
     const auto path = static_cast<std::size_t>(unit.path);
     ItemUnits& units = spec.units[path];
@@ -121,13 +125,14 @@ ItemSpec UnitReuse::spec(std::size_t item) const {
 void UnitReuse::append_parts(std::size_t item, PathId path, std::int64_t first, std::int64_t count,
                              std::vector<ItemPart>& parts) const {
   const PreparedItem& prepared = *items_[item];
+  std::int64_t index = share_of(item).units.first;
   if (num_copies(item) == 0) {
-    parts.push_back({&prepared, path, first, count});
+    parts.push_back({&prepared, path, index + first, count});
     return;
   }
   std::int64_t place = 0;  // among those that are no copies
   bool goes_on = false;    // the unit before is in the last part
-  for (std::int64_t index = 0; place < first + count; ++index) {
+  for (; place < first + count; ++index) {
     const bool runs = !is_copy({item, path, index});
     const bool is_wanted = runs && place >= first;
     if (is_wanted && goes_on) ++parts.back().count;

@@ -29,19 +29,20 @@ class UnitReuse {
   };
 
   /// Compares all units of these items with each other. Reads 256 bytes of each, and all bytes of
-  /// those that agree there. Allocates only what earlier calls have not. @param items must stay
-  /// while this object is asked about them.
-  void find(std::span<const PreparedItem* const> items, std::size_t num_paths);
+  /// those that agree there. Allocates only what earlier calls have not. @param items, shares must
+  /// stay while this object is asked about them; no shares: all items are whole.
+  void find(std::span<const PreparedItem* const> items, std::span<const ItemShare> shares,
+            std::size_t num_paths);
   /// Forgets all items: nothing is a copy.
   void clear() noexcept;
 
   [[nodiscard]] std::int64_t num_copies() const noexcept { return std::ssize(copies_); }
-  /// The item as it is packed: without the units that are copies.
+  /// The share of the item as it is packed: without the units that are copies.
   [[nodiscard]] ItemSpec spec(std::size_t item) const;
   /// Number of copies among the units of an item.
   [[nodiscard]] std::int64_t num_copies(std::size_t item) const;
   /// Appends units of an item that run, as parts of consecutive ones.
-  /// @param first, count of those units of the path that are no copies.
+  /// @param first, count of those units of the share that are no copies.
   void append_parts(std::size_t item, PathId path, std::int64_t first, std::int64_t count,
                     std::vector<ItemPart>& parts) const;
   /// The copies of a unit, ascending.
@@ -55,12 +56,16 @@ class UnitReuse {
     friend auto operator<=>(const Digest&, const Digest&) noexcept = default;
   };
   [[nodiscard]] ItemPart part(const Unit& unit) const noexcept;
+  [[nodiscard]] ItemShare share_of(std::size_t item) const noexcept {
+    return shares_.empty() ? ItemShare{} : shares_[item];
+  }
   [[nodiscard]] bool are_equal(const Unit& a, const Unit& b) const;
   /// Adds the copies among units whose digests agree.
   void compare(std::span<Digest> alike);
   [[nodiscard]] bool is_copy(const Unit& unit) const;
 
   std::span<const PreparedItem* const> items_;
+  std::span<const ItemShare> shares_;
   std::vector<Digest> digests_;
   std::vector<Copy> copies_;  // by what they are copies of
   std::vector<Unit> copied_;  // the copies themselves, ascending

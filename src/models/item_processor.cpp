@@ -15,6 +15,27 @@ ItemUnits ItemSpec::units_on(int path) const noexcept {
   return {1, input_rows, path_tokens[index]};
 }
 
+std::optional<int> ItemShare::path_of(const ItemSpec& spec) noexcept {
+  for (int path = 0; path < kMaxPaths; ++path) {
+    const ItemUnits units = spec.units_on(path);
+    if (units.count > 1 && units.count * units.rows == spec.out_rows) return path;
+  }
+  return std::nullopt;
+}
+
+ItemSpec ItemShare::spec_of(const ItemSpec& item) const noexcept {
+  if (units.count == 0) return item;
+  const int path = path_of(item).value();
+  const ItemUnits all = item.units_on(path);
+  ItemSpec spec = item;
+  spec.input_rows = units.count * all.patches;
+  spec.out_rows = units.count * all.rows;
+  spec.path_tokens[static_cast<std::size_t>(path)] = spec.out_rows;
+  spec.units[static_cast<std::size_t>(path)].count = units.count;
+  if (spec.num_seqs > 1) spec.num_seqs = item.num_seqs / all.count * units.count;
+  return spec;
+}
+
 ItemPart ItemPart::whole(const PreparedItem& item, int path) noexcept {
   return {.item = &item, .path = path, .count = item.plan.spec.units_on(path).count};
 }

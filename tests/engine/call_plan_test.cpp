@@ -97,7 +97,7 @@ TEST_F(CallPlan, ALongCallIsPackedAsAWhole) {
   Sizes sizes(100, item(64));
   sizes[3] = item(512);
   sizes[90] = item(1);
-  const auto batches = pack_call(limits(), sizes, 0, sizes.size());
+  const auto batches = pack_call(limits(), sizes);
   ASSERT_EQ(batches.size(), 1U);
   ASSERT_EQ(batches[0].size(), 14U);  // 13 of eight items, the smallest of all among them, and one
   EXPECT_EQ(batches[0].front().items.front().item, 90);
@@ -171,7 +171,7 @@ TEST_F(CallPlan, ItemsOfUnknownSizeComeBeforeTheOthers) {
 TEST_F(CallPlan, WhatGraphsDoNotServeRunsApart) {
   Sizes sizes(100, item(8));
   sizes[0] = item(8, Modality::kVideo);
-  const auto batches = pack_call(limits(), sizes, 0, sizes.size());
+  const auto batches = pack_call(limits(), sizes);
   EXPECT_FALSE(batches[0].back().replayed);
   EXPECT_EQ(items_of(batches[0].back()), Indices{0});
   EXPECT_TRUE(batches[0].front().replayed);
@@ -181,7 +181,7 @@ TEST_F(CallPlan, ALongVideoIsCutAndTravelsOnce) {
   packing_ = PackingPolicy::kUnits;
   Sizes sizes(100, item(64));
   sizes[7] = video(100, 60);
-  const auto batches = pack_call(limits(), sizes, 0, sizes.size());
+  const auto batches = pack_call(limits(), sizes);
   std::int64_t units = 0;
   for (const CallBatch& batch : batches[0]) {
     EXPECT_TRUE(batch.sizes.budgets[0]) << "every sub-batch has a graph";
@@ -241,7 +241,7 @@ TEST_F(CallPlan, PackingAWindowAgainGivesTheSubBatchesOfTheCall) {
       }
     }
     std::vector<Indices> once;
-    const auto batches = pack_call(limits(), sizes, 0, sizes.size());
+    const auto batches = pack_call(limits(), sizes);
     for (const CallBatch& batch : batches[0]) once.push_back(items_of(batch));
     EXPECT_EQ(again, once);
   });

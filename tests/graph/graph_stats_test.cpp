@@ -78,14 +78,14 @@ TEST_F(GraphManagerTest, ACallerLearnsHowEachItemRan) {
     for (const ItemUse& use : uses) all.push_back(use.graph);
     return all;
   };
-  h.manager.execute(items.pointers(), out.views(), nullptr, uses);
+  h.manager.execute(items.pointers(), out.views(), {.uses = uses});
   EXPECT_EQ(graphs(), (std::vector{GraphUse::kMiss, GraphUse::kHit, GraphUse::kHit}));
   EXPECT_EQ(uses[0].units_reused, 0);
-  h.manager.execute_eager(items.pointers(), out.views(), nullptr, uses);
+  h.manager.execute_eager(items.pointers(), out.views(), {.uses = uses});
   EXPECT_EQ(graphs(), std::vector(3, GraphUse::kMiss));
   uses.pop_back();
   expect_error(ErrorCode::kInvalidArgument, "3 items have as many uses of graphs, got room for 2",
-               [&] { h.manager.execute(items.pointers(), out.views(), nullptr, uses); });
+               [&] { h.manager.execute(items.pointers(), out.views(), {.uses = uses}); });
 }
 
 TEST(GraphStats, AnItemIsPartlyReplayedIfSomeOfItsUnitsRanEagerly) {

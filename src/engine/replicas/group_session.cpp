@@ -22,14 +22,14 @@ std::vector<T> select(std::span<T const> all, std::span<const std::size_t> indic
   return selected;
 }
 
-/// Spreads items over as many replicas. @param prepared what of an element is the item.
-template <class T, class Prepared>
-Assignment assign(const Replica& replica, std::span<T const> items, Prepared prepared,
+/// Spreads items over as many replicas. @param spec_of the sizes of an element.
+template <class T, class SpecOf>
+Assignment assign(const GraphSpec& spec, std::span<T const> items, SpecOf spec_of,
                   std::size_t num_replicas) {
   std::vector<ItemSpec> specs;
   specs.reserve(items.size());
-  for (const T& item : items) specs.push_back(std::invoke(prepared, item)->plan.spec);
-  return assign_items(replica.model().graph_spec(), specs, num_replicas);
+  for (const T& item : items) specs.push_back(std::invoke(spec_of, item));
+  return assign_items(spec, specs, num_replicas);
 }
 
 }  // namespace
@@ -46,8 +46,9 @@ void GroupSession::run(std::span<const PreparedItem* const> items, const EncodeO
     (void)sessions_.front()->run(items, how);
     return;
   }
-  const auto self = [](const PreparedItem* item) { return item; };
-  const Assignment assignment = assign(group_[0], items, self, sessions_.size());
+  const auto spec_of = [](const PreparedItem* item) { return item->plan.spec; };
+  const Assignment assignment =
+      assign(group_[0].model().graph_spec(), items, spec_of, sessions_.size());
   for_each_rank([&](std::size_t rank) {
     const std::span<const std::size_t> share = assignment.items(rank);
     if (!share.empty()) (void)sessions_[rank]->run(select(items, share), how);
@@ -59,7 +60,37 @@ void GroupSession::attach(std::span<const CallerStream> streams) {
 }
 
 void GroupSession::begin(std::span<const TowerItem> items, const EncodeOptions& how) {
-  begin(items, assign(group_[0], items, &TowerItem::prepared, sessions_.size()), how);
+  const GraphSpec& spec = group_[0].model().graph_spec();
+  const bool are_cut = group_[0].graphs().packing() == PackingPolicy::kUnits;
+  std::vector<ItemSpec> specs;
+  for (const TowerItem& item : items) {
+    specs.push_back(item.spec());
+    if (item.keep != nullptr || !are_cut) specs.back().units = {};  // one unit, to stay whole
+  }
+  const std::vector<ItemPiece> pieces = cut_items(spec, specs, sessions_.size());
+  std::vector<TowerItem> shares;
+  if (pieces.size() > items.size()) items = shares = share(items, pieces);
+  begin(items, assign(spec, items, &TowerItem::spec, sessions_.size()), how);
+}
+
+std::vector<TowerItem> GroupSession::share(std::span<const TowerItem> items,
+                                           std::span<const ItemPiece> pieces) {
+  const std::int64_t width = group_[0].model().graph_spec().out_width;
+  std::vector<TowerItem> all;
+  for (auto piece = pieces.begin(); piece != pieces.end();) {
+    const TowerItem& item = items[piece->item];
+    std::vector<ItemShare> shares;
+    for (; piece != pieces.end() && &items[piece->item] == &item; ++piece) {
+      shares.push_back(piece->share);
+    }
+    if (shares.size() == 1) {
+      all.push_back(item);
+      continue;
+    }
+    const std::span<const TowerItem> parts = shared_.emplace_back(item, width, shares).shares();
+    all.insert(all.end(), parts.begin(), parts.end());
+  }
+  return all;
 }
 
 void GroupSession::begin(std::span<const TowerItem> items, const Assignment& assignment,
@@ -95,10 +126,13 @@ void GroupSession::move(std::vector<RowMove> moves) {
 
 void GroupSession::finish() {
   for_each_rank([&](std::size_t rank) { sessions_[rank]->finish(); });
+  for (SharedItem& item : shared_) item.finish();
+  shared_.clear();
 }
 
 void GroupSession::abandon() noexcept {
   for (const auto& session : sessions_) session->abandon();
+  shared_.clear();
 }
 
 void GroupSession::for_each_rank(const std::function<void(std::size_t)>& work) {

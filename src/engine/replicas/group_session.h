@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <deque>
 #include <functional>
 #include <memory>
 #include <span>
@@ -10,6 +11,7 @@
 #include "engine/replicas/load_balance.h"
 #include "engine/replicas/replica_group.h"
 #include "engine/replicas/replica_session.h"
+#include "engine/replicas/shared_item.h"
 
 namespace fovea {
 
@@ -33,7 +35,8 @@ class GroupSession {
   void attach(std::span<const CallerStream> streams);
   /// As run; the rows of each item are in its target after finish(). The next call may be a begin:
   /// its tower runs while these rows leave the devices (ReplicaSession::begin). After an error call
-  /// abandon(); targets are then in part as they were.
+  /// abandon(); targets are then in part as they were. Where items are packed by units, those that
+  /// cost much are shared by all replicas (cut_items), but for those that a cache keeps.
   void begin(std::span<const TowerItem> items, const EncodeOptions& how);
   /// As above with the items spread as the caller says.
   void begin(std::span<const TowerItem> items, const Assignment& assignment,
@@ -51,8 +54,12 @@ class GroupSession {
   /// Calls work(rank) for every replica, on a thread each.
   void for_each_rank(const std::function<void(std::size_t)>& work);
   [[nodiscard]] std::size_t sender_of(const RowMove& move) const;
+  /// Items and shares of items. @param pieces of `items`.
+  [[nodiscard]] std::vector<TowerItem> share(std::span<const TowerItem> items,
+                                             std::span<const ItemPiece> pieces);
 
   ReplicaGroup& group_;
+  std::deque<SharedItem> shared_;                          // of those that were begun
   std::vector<std::unique_ptr<ReplicaSession>> sessions_;  // of its replicas
   ThreadPool workers_;  // a thread per replica, the calling one included
 };

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <optional>
 
 #include "core/check.h"
 
@@ -49,6 +50,30 @@ Assignment balance_load(std::span<const std::int64_t> sizes, std::size_t num_rep
     result.counts.push_back(share.size());
   }
   return result;
+}
+
+std::vector<ItemPiece> cut_items(const GraphSpec& spec, std::span<const ItemSpec> items,
+                                 std::size_t num_replicas) {
+  const auto replicas = static_cast<std::int64_t>(num_replicas);
+  std::int64_t total = 0;
+  for (const ItemSpec& item : items) total += cost_of(item, spec.attention_parity_rows);
+  std::vector<ItemPiece> pieces;
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    const std::optional<int> path = ItemShare::path_of(items[i]);
+    const bool is_large = cost_of(items[i], spec.attention_parity_rows) * 4 * replicas > total;
+    if (replicas == 1 || !path || !is_large) {
+      pieces.push_back({.item = i});
+      continue;
+    }
+    const std::int64_t units = items[i].units_on(*path).count;
+    const std::int64_t shares = std::min(replicas, units);
+    for (std::int64_t k = 0; k < shares; ++k) {
+      const std::int64_t first = units * k / shares;
+      const UnitRange range{first, units * (k + 1) / shares - first};
+      pieces.push_back({.item = i, .share = {.units = range, .counts = k == 0}});
+    }
+  }
+  return pieces;
 }
 
 Assignment assign_items(const GraphSpec& spec, std::span<const ItemSpec> items,

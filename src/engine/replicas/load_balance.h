@@ -35,4 +35,18 @@ struct Assignment {
 [[nodiscard]] Assignment assign_items(const GraphSpec& spec, std::span<const ItemSpec> items,
                                       std::size_t num_replicas);
 
+/// An item, or the share of it that a replica encodes.
+struct ItemPiece {
+  std::size_t item = 0;  ///< its index
+  ItemShare share = {};
+};
+
+/// Cuts items that would keep one replica busy while others have nothing to do: those of more than
+/// a fourth of the cost that falls to each replica, into a share for each of them, equal but for
+/// one unit. The others, and those that cannot be shared, stay whole.
+/// @return pieces in the order of items and of their units.
+[[nodiscard]] std::vector<ItemPiece> cut_items(const GraphSpec& spec,
+                                               std::span<const ItemSpec> items,
+                                               std::size_t num_replicas);
+
 }  // namespace fovea

@@ -14,7 +14,7 @@ void share_times(std::span<const TowerItem> items, std::span<const ItemUse> uses
                  const RunTimes& times, double elapsed_ms) {
   const double encode_ms = elapsed_ms - times.packing_ms - times.waiting_ms;
   const auto rows_of = [](const TowerItem& item) {
-    return static_cast<double>(item.prepared->plan.spec.out_rows);
+    return static_cast<double>(item.spec().out_rows);
   };
   double total_rows = 0;
   for (const TowerItem& item : items) total_rows += rows_of(item);
@@ -35,27 +35,33 @@ ReplicaSession::ReplicaSession(Replica& replica) : replica_(replica), mover_(rep
 std::span<const TensorView> ReplicaSession::run(std::span<const PreparedItem* const> items,
                                                 const EncodeOptions& how) {
   RunTimes times;
-  return run(items, how, times, nullptr);
+  const std::vector<ItemShare> whole(items.size());
+  return run(items, whole, how, times, nullptr);
 }
 
 std::span<const TensorView> ReplicaSession::run(std::span<const PreparedItem* const> items,
+                                                std::span<const ItemShare> shares,
                                                 const EncodeOptions& how, RunTimes& times,
                                                 Stream* reader) {
   const DType dtype = replica_.device().properties().activation_dtype;
   const std::int64_t width = replica_.model().graph_spec().out_width;
+  const auto rows_of = [&](std::size_t item) {
+    return shares[item].spec_of(items[item]->plan.spec).out_rows;
+  };
   std::int64_t total_rows = 0;
-  for (const PreparedItem* item : items) total_rows += item->plan.spec.out_rows;
+  for (std::size_t i = 0; i < items.size(); ++i) total_rows += rows_of(i);
   const std::size_t bytes = static_cast<std::size_t>(total_rows * width) * size_of(dtype);
   std::byte* next = memory_[slot_].reserve(replica_.device(), bytes, reader != nullptr);
   rows_.clear();
-  for (const PreparedItem* item : items) {
-    rows_.push_back({next, dtype, {item->plan.spec.out_rows, width}});
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    rows_.push_back({next, dtype, {rows_of(i), width}});
     next += rows_.back().bytes();
   }
   GraphManager& graphs = replica_.graphs();
   uses_.resize(items.size());
-  times = how.enforce_eager ? graphs.execute_eager(items, rows_, reader, uses_)
-                            : graphs.execute(items, rows_, reader, uses_);
+  const RunOptions options{.reader = reader, .uses = uses_, .shares = shares};
+  times = how.enforce_eager ? graphs.execute_eager(items, rows_, options)
+                            : graphs.execute(items, rows_, options);
   return rows_;
 }
 
@@ -63,13 +69,16 @@ void ReplicaSession::begin(std::span<const TowerItem> items, const EncodeOptions
   const Stopwatch tower;
   RunTimes times;
   std::vector<const PreparedItem*> prepared;
-  prepared.reserve(items.size());
-  for (const TowerItem& item : items) prepared.push_back(item.prepared);
+  std::vector<ItemShare> shares;
+  for (const TowerItem& item : items) {
+    prepared.push_back(item.prepared);
+    shares.push_back(item.share);
+  }
   Device& device = replica_.device();
   BatchMemory& memory = memory_[slot_];
   const auto is_on_gpu = [](const TowerItem& item) { return item.target.is_on_gpu(); };
   Stream* const queue = std::ranges::any_of(items, is_on_gpu) ? &memory.readers(device) : nullptr;
-  run(prepared, how, times, std::ranges::all_of(items, is_on_gpu) ? queue : nullptr);
+  run(prepared, shares, how, times, std::ranges::all_of(items, is_on_gpu) ? queue : nullptr);
   share_times(items, uses_, times, tower.elapsed_ms());
 
   std::vector<RowMove> moves;

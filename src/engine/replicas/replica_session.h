@@ -16,11 +16,16 @@
 
 namespace fovea {
 
-/// An item for the tower: what it is, where its rows go, and who keeps them. Refers to all of it.
+/// An item for the tower, or a share of it: what it is, where its rows go, and who keeps them.
+/// Refers to all of it.
 struct TowerItem {
   const PreparedItem* prepared;
   RowTarget target;
   RowCache::Claim* keep = nullptr;  ///< stores the rows as the tower leaves them; may be null
+  ItemShare share = {};
+
+  /// The sizes of the share.
+  [[nodiscard]] ItemSpec spec() const noexcept { return share.spec_of(prepared->plan.spec); }
 };
 
 /// What one caller has of its own on a replica: memory for the rows of a batch, and their way to
@@ -59,9 +64,11 @@ class ReplicaSession {
   [[nodiscard]] Replica& replica() const noexcept { return replica_; }
 
  private:
-  /// As run; fills in uses_. @param times of the run. @param reader as GraphManager::execute.
+  /// As run for shares, one for each item; fills in uses_.
+  /// @param times of the run. @param reader as RunOptions.
   std::span<const TensorView> run(std::span<const PreparedItem* const> items,
-                                  const EncodeOptions& how, RunTimes& times, Stream* reader);
+                                  std::span<const ItemShare> shares, const EncodeOptions& how,
+                                  RunTimes& times, Stream* reader);
 
   Replica& replica_;
   std::array<BatchMemory, 2> memory_;

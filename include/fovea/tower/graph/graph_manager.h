@@ -33,10 +33,21 @@ struct RunTimes {
   double waiting_ms = 0;  ///< for the runs of other threads
 };
 
-/// How the tower ran for an item.
+/// How the tower ran for an item, or for the share of it.
 struct ItemUse {
   GraphUse graph = GraphUse::kNone;
   std::int64_t units_reused = 0;  ///< of its units, as Stats::units_reused
+};
+
+/// What a run is asked for besides items and rows.
+struct RunOptions {
+  /// Of a device that is not the host, the queue that reads the rows next: the run writes behind
+  /// what was submitted to it before, and what is submitted to it afterwards finds the rows there.
+  /// The run returns when all is submitted; the host waits only for inputs of the last sub-batch
+  /// but one to be uploaded, and where memory grows. Null: it returns when the rows are there.
+  Stream* reader = nullptr;
+  std::span<ItemUse> uses = {};            ///< of each item, written; none: nobody wants to know
+  std::span<const ItemShare> shares = {};  ///< of each item; none: all are whole
 };
 
 /// Packs items into the sizes of captured graphs, replays the smallest that fits and runs the rest
@@ -73,30 +84,25 @@ class FOVEA_API GraphManager {
   void clear();
   [[nodiscard]] bool is_captured() const;
 
-  /// Encodes items of any modality, packed together. out[i] receives the rows of items[i]; it is
-  /// device memory, [out_rows, out_width], activation dtype, and may be absent for an item without
-  /// rows. Returns when the rows are there. Replays of greedily packed batches allocate nothing
-  /// once batches of that size have been seen.
-  /// @throws Error(kInvalidArgument) if `out` does not match `items`, Error of the model or device;
-  /// Error(kCancelled) or Error(kDeadline) if the interrupt of this thread ends the run. Nothing
-  /// writes to `out` any more then, and the next run gives the rows it always gives.
-  /// @param reader of a device that is not the host, the queue that reads `out` next: the run
-  /// writes to `out` behind what was submitted to it before, and what is submitted to it afterwards
-  /// finds the rows there. Returns when all is submitted; the host waits only for inputs of
-  /// the last sub-batch but one to be uploaded, and where memory grows. Null: as above.
-  /// @param uses where to write how the tower ran for each item; empty: nobody wants to know.
+  /// Encodes items of any modality, packed together. out[i] receives the rows of items[i], or of
+  /// the share of it; it is device memory, [rows, out_width], activation dtype, and may be absent
+  /// for an item without rows. Replays of greedily packed batches allocate nothing once batches of
+  /// that size have been seen.
+  /// @throws Error(kInvalidArgument) if `out` or `how` does not match `items`, Error of the model
+  /// or device; Error(kCancelled) or Error(kDeadline) if the interrupt of this thread ends the run.
+  /// Nothing writes to `out` any more then, and the next run gives the rows it always gives.
   RunTimes execute(std::span<const PreparedItem* const> items, std::span<const TensorView> out,
-                   Stream* reader = nullptr, std::span<ItemUse> uses = {});
+                   const RunOptions& how = {});
   /// As execute, without graphs.
   RunTimes execute_eager(std::span<const PreparedItem* const> items,
-                         std::span<const TensorView> out, Stream* reader = nullptr,
-                         std::span<ItemUse> uses = {});
+                         std::span<const TensorView> out, const RunOptions& how = {});
 
   /// Fills all scratch, input and output memory with NaN bits, once no run holds it. Rows computed
   /// afterwards must not change; `fovea verify` and the tests rely on it.
   /// @throws Error(kDevice).
   void fill_memory_with_nan();
 
+  [[nodiscard]] PackingPolicy packing() const noexcept;
   /// The sizes that batches are cut by; they never change.
   [[nodiscard]] const GraphConfig& config() const noexcept;
   /// Counters since construction, and the graphs there are now. Like memory() and captured_keys(),

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -76,6 +77,18 @@ struct RgbView {
 struct PreparedItem {
   ItemPlan plan;
   std::vector<std::uint8_t> pixels;
+};
+
+/// The units of an item that one of several runs takes, where they share it: only an item whose
+/// rows are the units of one path, one after the other, can be shared.
+struct FOVEA_API ItemShare {
+  UnitRange units = {};  ///< on that path; none: the whole item, whatever its paths
+  bool counts = true;    ///< in statistics, where each item counts once: its other runs do not
+
+  /// The only path of an item that can be shared; absent: it cannot, or has a single unit.
+  [[nodiscard]] static std::optional<int> path_of(const ItemSpec& spec) noexcept;
+  /// The sizes of this share.
+  [[nodiscard]] ItemSpec spec_of(const ItemSpec& item) const noexcept;
 };
 
 /// Consecutive units of an item on one path: what a run of the path takes of it. Refers to the
