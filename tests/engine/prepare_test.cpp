@@ -61,7 +61,7 @@ class CountingModel final : public EncoderGraphModel, public ItemProcessor {
                                                const GraphCapacity& capacity) const override {
     return model_.inputs(path, capacity);
   }
-  void fill_inputs(PathId, const GraphCapacity&, std::span<const PreparedItem* const>,
+  void fill_inputs(PathId, const GraphCapacity&, std::span<const ItemPart>,
                    InputWriter&) const override {}
   void forward(ExecContext&, PathId, const GraphCapacity&, const NamedTensors&,
                TensorView) const override {}

@@ -1,11 +1,13 @@
 #pragma once
 
 #include <cstring>
+#include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "fovea/tower/models/inputs.h"
+#include "fovea/tower/models/item_processor.h"
 
 namespace fovea::test {
 
@@ -53,6 +55,16 @@ class HostInputs {
   std::vector<std::vector<std::byte>> memory_;
   std::vector<InputWriter::Slot> slots_;
 };
+
+/// All units that the items have on a path.
+[[nodiscard]] inline std::vector<ItemPart> whole_items(std::span<const PreparedItem> items,
+                                                       int path = 0) {
+  std::vector<ItemPart> parts;
+  for (const PreparedItem& item : items) {
+    if (item.plan.spec.units_on(path).count > 0) parts.push_back(ItemPart::whole(item, path));
+  }
+  return parts;
+}
 
 /// The first `count` numbers of a buffer.
 [[nodiscard]] inline std::vector<std::int32_t> ints(const ConstTensorView& view,

@@ -13,6 +13,7 @@
 #include "graph/eager_runner.h"
 #include "graph/graph_config.h"
 #include "graph/input_block.h"
+#include "models/host_inputs.h"
 #include "models/load_model.h"
 #include "ops/cpu/cpu_kernels.h"
 #include "support/expect_error.h"
@@ -49,15 +50,17 @@ bool takes_videos(const EncoderGraphModel& model) {
   return std::ranges::find(modalities, Modality::kVideo) != modalities.end();
 }
 
+PreparedItem random_item(const ItemPlan& plan, std::mt19937& random) {
+  PreparedItem item{.plan = plan, .pixels = {}};
+  item.pixels.resize(plan.pixel_bytes);
+  for (std::uint8_t& byte : item.pixels) byte = static_cast<std::uint8_t>(random());
+  return item;
+}
+
 std::vector<PreparedItem> random_items(const EncoderGraphModel& model) {
   std::mt19937 random(1);
   std::vector<PreparedItem> items;
-  const auto add = [&](const ItemPlan& plan) {
-    PreparedItem& item = items.emplace_back();
-    item.plan = plan;
-    item.pixels.resize(plan.pixel_bytes);
-    for (std::uint8_t& byte : item.pixels) byte = static_cast<std::uint8_t>(random());
-  };
+  const auto add = [&](const ItemPlan& plan) { items.push_back(random_item(plan, random)); };
   const ItemProcessor& processor = model.processor();
   for (const auto& [width, height] : kSizes) add(processor.plan_image(width, height));
   if (takes_videos(model)) {
@@ -92,6 +95,81 @@ std::vector<const PreparedItem*> pointers(const std::vector<PreparedItem>& items
   return result;
 }
 
+/// The rows of items, written part by part without a manager.
+class PartRuns {
+ public:
+  PartRuns(const Loaded& m, std::span<const PreparedItem> items) : m_(m), items_(items) {
+    for (const PreparedItem& item : items) {
+      const Shape shape{item.plan.spec.out_rows, m.model->graph_spec().out_width};
+      rows_.emplace_back(static_cast<std::size_t>(shape.elements()) * sizeof(float));
+      out_.push_back({rows_.back().data(), DType::kF32, shape});
+    }
+  }
+
+  /// One sub-batch of a path: inputs, forward, assembly.
+  void run(PathId path, std::span<const ItemPart> parts) {
+    GraphCapacity capacity{.items = std::ssize(parts)};
+    std::vector<TensorView> out;
+    for (const ItemPart& part : parts) {
+      capacity.tokens += part.tokens();
+      capacity.seqs += part.seqs();
+      out.push_back(out_[static_cast<std::size_t>(part.item - items_.data())]);
+    }
+    test::HostInputs inputs(m_.model->inputs(path, capacity));
+    inputs.fill([&](InputWriter& w) { m_.model->fill_inputs(path, capacity, parts, w); });
+    const Buffer memory =
+        m_.device->allocate(measure_forward(*m_.model, *m_.device, path, capacity).arena_bytes);
+    const Tensor rows =
+        make_tensor(*m_.device, DType::kF32, {capacity.tokens, m_.model->path_width(path)});
+    Arena arena(memory.data(), memory.bytes());
+    ExecContext ctx{*m_.stream, *m_.kernels, arena, *m_.stream};
+    m_.model->forward(ctx, path, capacity, inputs.tensors(), rows.view());
+    m_.model->assemble(ctx, path, rows.view(), parts, out);
+    m_.stream->synchronize();
+  }
+
+  [[nodiscard]] const Rows& rows() const noexcept { return rows_; }
+
+ private:
+  const Loaded& m_;
+  std::span<const PreparedItem> items_;
+  Rows rows_;
+  std::vector<TensorView> out_;
+};
+
+/// All units of an item on a path, in parts of 1 to `most`.
+std::vector<ItemPart> cut(const PreparedItem& item, PathId path, std::uint32_t most,
+                          std::mt19937& random) {
+  std::vector<ItemPart> parts;
+  const std::int64_t all = item.plan.spec.units_on(path).count;
+  for (std::int64_t first = 0; first < all; first += parts.back().count) {
+    const std::int64_t count = std::min<std::int64_t>(all - first, 1 + random() % most);
+    parts.push_back({.item = &item, .path = path, .first = first, .count = count});
+  }
+  return parts;
+}
+
+/// Cuts all items, and deals the parts of each path out to sub-batches of 1 to 4, in random order.
+std::vector<std::vector<ItemPart>> random_batches(std::span<const PreparedItem> items,
+                                                  PathId num_paths, std::uint32_t most,
+                                                  std::mt19937& random) {
+  std::vector<std::vector<ItemPart>> batches;
+  for (PathId path = 0; path < num_paths; ++path) {
+    std::vector<ItemPart> parts;
+    for (const PreparedItem& item : items) {
+      std::ranges::copy(cut(item, path, most, random), std::back_inserter(parts));
+    }
+    std::ranges::shuffle(parts, random);
+    for (auto next = parts.begin(); next != parts.end();) {
+      const auto end = next + std::min<std::ptrdiff_t>(parts.end() - next, 1 + random() % 4);
+      batches.emplace_back(next, end);
+      next = end;
+    }
+  }
+  std::ranges::shuffle(batches, random);
+  return batches;
+}
+
 class Conformance : public ::testing::TestWithParam<std::string> {
  protected:
   [[nodiscard]] const ItemProcessor& processor() const { return m_.model->processor(); }
@@ -119,12 +197,14 @@ TEST_P(Conformance, DeclaresAUsableGraphSpec) {
 
 TEST_P(Conformance, RefusesMorePixelsThanOffsetsReach) {
   constexpr std::size_t kMost = std::size_t{1} << 31;
-  const PreparedItem item{.plan = processor().plan_image(640, 480), .pixels = {}};
-  const std::vector<const PreparedItem*> items(kMost / item.plan.pixel_bytes + 1, &item);
+  std::mt19937 random(1);
+  const PreparedItem item = random_item(processor().plan_image(640, 480), random);
+  const ItemPart whole = ItemPart::whole(item, 0);
+  const std::vector<ItemPart> parts(kMost / whole.pixels().size() + 1, whole);
   std::vector<InputWriter::Copy> copies;
   InputWriter writer({}, copies);
   test::expect_error(ErrorCode::kInvalidArgument, "expected at most 2147483647 bytes",
-                     [&] { m_.model->fill_inputs(0, {}, items, writer); });
+                     [&] { m_.model->fill_inputs(0, {}, parts, writer); });
 }
 
 TEST_P(Conformance, PlansAreArithmeticAndAgreeWithThePlanner) {
@@ -154,6 +234,51 @@ TEST_P(Conformance, UnitsOfAnItemAreAllOfIt) {
       EXPECT_EQ(units.count * units.rows, spec.path_tokens[path]) << path;
     }
     EXPECT_EQ(patches, spec.input_rows);
+  }
+}
+
+TEST_P(Conformance, UnitsShareThePixelsOfTheirItem) {
+  const auto num_paths = static_cast<PathId>(m_.model->graph_spec().paths.size());
+  for (const PreparedItem& item : random_items(*m_.model)) {
+    const std::uint8_t* next = item.pixels.data();
+    for (PathId path = 0; path < num_paths; ++path) {
+      for (std::int64_t unit = 0; unit < item.plan.spec.units_on(path).count; ++unit) {
+        const ItemPart part{.item = &item, .path = path, .first = unit, .count = 1};
+        EXPECT_EQ(part.pixels().data(), next) << "path " << path << ", unit " << unit;
+        next += part.pixels().size();
+      }
+    }
+    EXPECT_EQ(next, item.pixels.data() + item.pixels.size());
+  }
+}
+
+// What lets a unit be encoded once for all that have its bytes.
+TEST_P(Conformance, InputsOfAUnitFollowFromItsBytes) {
+  const auto num_paths = static_cast<PathId>(m_.model->graph_spec().paths.size());
+  for (PreparedItem& item : random_items(*m_.model)) {
+    for (PathId path = 0; path < num_paths; ++path) {
+      const std::int64_t count = item.plan.spec.units_on(path).count;
+      const auto inputs_of = [&](std::int64_t unit) {
+        const std::vector<ItemPart> parts{{.item = &item, .path = path, .first = unit, .count = 1}};
+        const GraphCapacity capacity{.tokens = parts[0].tokens(), .items = 1, .seqs = 1};
+        test::HostInputs inputs(m_.model->inputs(path, capacity));
+        inputs.fill([&](InputWriter& w) { m_.model->fill_inputs(path, capacity, parts, w); });
+        std::vector<std::byte> bytes;
+        for (const auto& [name, view] : inputs.tensors().entries()) {
+          bytes.insert(bytes.end(), view.data, view.data + view.bytes());
+        }
+        return bytes;
+      };
+      for (std::int64_t unit = 1; unit < count; ++unit) {
+        const auto pixels = [&](std::int64_t of) {
+          return ItemPart{.item = &item, .path = path, .first = of, .count = 1}.pixels();
+        };
+        if (pixels(unit).size() != pixels(0).size()) continue;  // a frame that is repeated
+        const auto begin = item.pixels.begin() + (pixels(unit).data() - item.pixels.data());
+        std::ranges::copy(pixels(0), begin);
+        EXPECT_EQ(inputs_of(unit), inputs_of(0)) << "path " << path << ", unit " << unit;
+      }
+    }
   }
 }
 
@@ -244,6 +369,36 @@ TEST_P(Conformance, RowsAreTheSameBitsHoweverTheyAreRun) {
     manager.fill_memory_with_nan();
     EXPECT_EQ(run(manager, m_, items, false), alone) << "replay over memory full of NaN";
     EXPECT_GT(manager.stats().graph_hits + manager.stats().graph_partial, 0);
+  }
+}
+
+// Units are cut anywhere, run in any order, and share sub-batches with those of other items.
+TEST_P(Conformance, RowsAreTheSameBitsWhereverItemsAreCut) {
+  constexpr std::int64_t kCheapRows = 1024;
+  std::mt19937 random(2);
+  std::vector<PreparedItem> items = random_items(*m_.model);
+  const auto add_cheap = [&](const ItemPlan& plan) {
+    if (plan.spec.input_rows <= kCheapRows) items.push_back(random_item(plan, random));
+  };
+  const auto side = [&] { return 28 + static_cast<std::int64_t>(random() % 200); };
+  for (int i = 0; i < 4; ++i) {
+    add_cheap(processor().plan_image(side(), side()));
+    if (takes_videos(*m_.model)) {
+      add_cheap(processor().plan_video(1 + static_cast<std::int64_t>(random() % 12), 64, 48));
+    }
+  }
+  const auto num_paths = static_cast<PathId>(m_.model->graph_spec().paths.size());
+  PartRuns whole(m_, items);
+  for (PathId path = 0; path < num_paths; ++path) {
+    for (const ItemPart& part : test::whole_items(items, path)) whole.run(path, {&part, 1});
+  }
+  for (const std::uint32_t most : {1, 3}) {
+    SCOPED_TRACE(most);
+    PartRuns runs(m_, items);
+    for (const std::vector<ItemPart>& parts : random_batches(items, num_paths, most, random)) {
+      runs.run(parts.front().path, parts);
+    }
+    EXPECT_EQ(runs.rows(), whole.rows());
   }
 }
 

@@ -163,7 +163,8 @@ List merge_order(std::int64_t rows, std::int64_t cols, std::int64_t first = 0) {
   const ItemPlan plan = small_patches().plan_image(4 * cols, 4 * rows);
   std::vector<std::int32_t> positions(static_cast<std::size_t>(4 * rows * cols));
   std::vector<std::int32_t> sources(positions.size());
-  common::write_patch_rows(small_patches().processing().geometry, plan, 0, positions, sources);
+  common::write_patch_rows(small_patches().processing().geometry, plan, 0, plan.pixel_bytes,
+                           positions, sources);
   List order;
   for (std::size_t i = 0; i < positions.size(); i += 4) {
     order.push_back(first + positions[i] * cols + positions[i + 1]);

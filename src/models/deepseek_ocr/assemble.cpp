@@ -1,19 +1,10 @@
-// From the outputs of both paths to the rows of an item.
-#include "models/deepseek_ocr/model.h"
-
+// From the rows that a path made to their place in an item.
 #include "fovea/tower/ops/rows.h"
-#include "models/deepseek_ocr/processor.h"
+#include "models/deepseek_ocr/model.h"
 
 namespace fovea::deepseek_ocr {
 
 namespace {
-
-/// The first `count` rows of `rows`, which then begins after them.
-TensorView take_rows(TensorView& rows, std::int64_t count) {
-  const TensorView taken = row_range(rows, 0, count);
-  rows = row_range(rows, count, rows.shape[0] - count);
-  return taken;
-}
 
 /// Writes `row` as one row of every block of `block_rows` rows. @param row [1, n_embed].
 void put_row(ExecContext& ctx, const Tensor& row, TensorView out, std::int64_t block_rows,
@@ -26,34 +17,37 @@ void put_row(ExecContext& ctx, const Tensor& row, TensorView out, std::int64_t b
                              .out_first = first});
 }
 
-void assemble_tiles(ExecContext& ctx, const Weights& w, const common::SquareView& tile,
-                    common::Tiling tiling, TensorView& local, TensorView& rows) {
-  const std::int64_t side = tile.tokens_side();
-  const std::int64_t row = tiling.cols * side + 1;  // tokens of a row of the image and its newline
-  for (std::int64_t tile_y = 0; tile_y < tiling.rows; ++tile_y) {
-    const TensorView band = take_rows(rows, side * row);
-    for (std::int64_t tile_x = 0; tile_x < tiling.cols; ++tile_x) {
-      ops::copy_row_blocks(ctx, {.x = take_rows(local, side * side),
-                                 .x_block_rows = side,
-                                 .count = side,
-                                 .out = band,
-                                 .out_block_rows = row,
-                                 .out_first = tile_x * side});
-    }
-    put_row(ctx, w.image_newline, band, row, row - 1);
-  }
+/// @param index of the tile, row by row of the image, which has `cols` of them in a row.
+void put_tile(ExecContext& ctx, const Weights& w, std::int64_t index, std::int64_t cols,
+              std::int64_t side, TensorView rows, TensorView out) {
+  const std::int64_t row = cols * side + 1;  // tokens of a row of the image and its newline
+  const std::int64_t tile_x = index % cols;
+  const TensorView band = row_range(out, index / cols * side * row, side * row);
+  ops::copy_row_blocks(ctx, {.x = rows,
+                             .x_block_rows = side,
+                             .count = side,
+                             .out = band,
+                             .out_block_rows = row,
+                             .out_first = tile_x * side});
+  if (tile_x == cols - 1) put_row(ctx, w.image_newline, band, row, row - 1);
 }
 
 }  // namespace
 
-void assemble_item(ExecContext& ctx, const Weights& w, const Views& views, const ItemPlan& plan,
-                   PathRows& paths, TensorView rows) {
-  if (const auto tiling = tiling_of(plan)) {
-    assemble_tiles(ctx, w, views[kLocal], *tiling, paths.local, rows);
+void assemble_part(ExecContext& ctx, const Weights& w, const Views& views, const ItemPart& part,
+                   TensorView rows, TensorView out) {
+  if (part.path == kGlobal) {
+    const std::int64_t last = out.shape[0] - 1;
+    ctx.stream.copy(row_range(out, last - rows.shape[0], rows.shape[0]).data, rows.data,
+                    rows.bytes());
+    put_row(ctx, w.view_seperator, row_range(out, last, 1), 1, 0);
+    return;
   }
-  const TensorView global = take_rows(paths.global, plan.spec.path_tokens[kGlobal]);
-  ctx.stream.copy(take_rows(rows, global.shape[0]).data, global.data, global.bytes());
-  put_row(ctx, w.view_seperator, take_rows(rows, 1), 1, 0);
+  const common::SquareView& tile = views[kLocal];
+  for (std::int64_t i = 0; i < part.count; ++i) {
+    put_tile(ctx, w, part.first + i, part.plan().grid[2], tile.tokens_side(),
+             row_range(rows, i * tile.tokens(), tile.tokens()), out);
+  }
 }
 
 }  // namespace fovea::deepseek_ocr

@@ -54,12 +54,13 @@ class Model final : public common::ViewModel {
                           view_inputs(path, capacity, in), out);
   }
 
-  void assemble(ExecContext& ctx, std::span<const PathOutput> outputs,
-                std::span<const PreparedItem* const> items,
+  void assemble(ExecContext& ctx, PathId, TensorView rows, std::span<const ItemPart> parts,
                 std::span<const TensorView> out) const override {
-    PathRows paths{.global = outputs[kGlobal].rows, .local = outputs[kLocal].rows};
-    for (std::size_t i = 0; i < items.size(); ++i) {
-      assemble_item(ctx, weights_, views_, items[i]->plan, paths, out[i]);
+    std::int64_t taken = 0;
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      const std::int64_t count = parts[i].tokens();
+      assemble_part(ctx, weights_, views_, parts[i], row_range(rows, taken, count), out[i]);
+      taken += count;
     }
   }
 

@@ -76,18 +76,13 @@ struct Tower {
 /// Source: docs/reference/deepseek_ocr.md, "Forward".
 void forward(ExecContext& ctx, const Tower& tower, const common::ViewInputs& in, TensorView out);
 
-/// Outputs of both paths, on the device, of which the items take their share in turn.
-struct PathRows {
-  TensorView global;  ///< [tokens, n_embed]
-  TensorView local;   ///< [tokens, n_embed]; empty where no item is tiled
-};
-
-/// Writes the rows of one item: the tiles laid out as the token grid of the whole image, each row
-/// of it ended by a newline; the global view; a separator. Takes them from the front of `paths`.
-/// Asynchronous on ctx.stream. @param rows [out_rows of the item, n_embed].
+/// Puts the rows of a part to their place among those of its item: the tiles laid out as the token
+/// grid of the whole image, each row of it ended by a newline, which comes with the last tile of
+/// the row; the global view, and with it a separator. Asynchronous on ctx.stream.
+/// @param rows [tokens of the part, n_embed]. @param out [out_rows of the item, n_embed].
 /// Source: docs/reference/deepseek_ocr.md, "Order of rows".
-void assemble_item(ExecContext& ctx, const Weights& weights, const Views& views,
-                   const ItemPlan& plan, PathRows& paths, TensorView rows);
+void assemble_part(ExecContext& ctx, const Weights& weights, const Views& views,
+                   const ItemPart& part, TensorView rows, TensorView out);
 
 /// DeepSeek-OCR: two towers, a global view and local tiles.
 [[nodiscard]] const ModelFamily& family() noexcept;

@@ -113,7 +113,7 @@ void Processor::fill_pixel_values(const ItemPlan& plan, const ConstTensorView& v
   const auto rows = static_cast<std::size_t>(plan.spec.input_rows);
   std::vector<std::int32_t> positions(4 * rows);
   std::vector<std::int32_t> sources(4 * rows);
-  common::write_patch_rows(geometry, plan, 0, positions, sources);
+  common::write_patch_rows(geometry, plan, 0, plan.pixel_bytes, positions, sources);
   const std::size_t row_bytes = values.bytes() / rows;
   std::vector<std::byte> ordered(values.bytes());
   for (std::size_t r = 0; r < rows; ++r) {

@@ -44,10 +44,10 @@ class Model final : public common::ViewModel {
     return buffers;
   }
 
-  void fill_inputs(PathId path, const GraphCapacity& capacity,
-                   std::span<const PreparedItem* const> items, InputWriter& writer) const override {
-    ViewModel::fill_inputs(path, capacity, items, writer);
-    const std::int64_t tiles = views_of(path, items);
+  void fill_inputs(PathId path, const GraphCapacity& capacity, std::span<const ItemPart> parts,
+                   InputWriter& writer) const override {
+    ViewModel::fill_inputs(path, capacity, parts, writer);
+    const std::int64_t tiles = views_of(parts);
     const TensorView positions = writer.claim(kPositions, tiles * seq_rows());
     write_positions(config_.view, tiles, positions.as<std::int32_t>());
   }

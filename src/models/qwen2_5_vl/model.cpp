@@ -52,10 +52,10 @@ class Model final : public common::GridModel {
     }
     return decls;
   }
-  void fill_inputs(PathId, const GraphCapacity&, std::span<const PreparedItem* const> items,
+  void fill_inputs(PathId, const GraphCapacity&, std::span<const ItemPart> parts,
                    InputWriter& writer) const override {
-    const common::PatchTables rows = common::GridInputs::fill(config_.grid, items, writer);
-    WindowInputs::fill(config_.grid, config_.window_side(), items, rows, writer);
+    const common::PatchTables rows = common::GridInputs::fill(config_.grid, parts, writer);
+    WindowInputs::fill(config_.grid, config_.window_side(), parts, rows, writer);
   }
   void forward(ExecContext& ctx, PathId, const GraphCapacity&, const NamedTensors& in,
                TensorView out) const override {

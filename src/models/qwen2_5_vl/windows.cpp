@@ -54,10 +54,13 @@ std::vector<BufferDecl> WindowInputs::declare(std::int64_t side, const GraphCapa
 }
 
 void WindowInputs::fill(const common::GridGeometry& geometry, std::int64_t side,
-                        std::span<const PreparedItem* const> items, const common::PatchTables& rows,
+                        std::span<const ItemPart> parts, const common::PatchTables& rows,
                         InputWriter& writer) {
   WindowOrder order;
-  for (const PreparedItem* item : items) order.append(item->plan.grid, geometry, side);
+  for (const ItemPart& part : parts) {
+    const auto& [t, h, w] = part.plan().grid;
+    order.append({part.count, h, w}, geometry, side);
+  }
   reorder(order.tokens, rows.positions);
   reorder(order.tokens, rows.sources);
   auto* places = writer.claim(kPlaces, std::ssize(order.tokens)).as<std::int32_t>();

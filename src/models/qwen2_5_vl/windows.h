@@ -8,15 +8,15 @@
 
 namespace fovea::qwen2_5_vl {
 
-/// Tokens of items in the order of their windows. A frame is cut into squares of `side` x `side`
+/// Tokens of a batch in the order of their windows. A frame is cut into squares of `side` x `side`
 /// tokens, row by row; those at the right and lower edge are smaller. A window never spans frames.
 /// Source: docs/reference/qwen2_5_vl.md, "Windows".
 struct WindowOrder {
-  std::vector<std::int32_t> tokens;         ///< at each place: the token in the order of the items
+  std::vector<std::int32_t> tokens;         ///< at each place: the token in the order of the batch
   std::vector<std::int32_t> cu_seqlens{0};  ///< patches before each window, and all of them
 
-  /// Appends the windows of one more item.
-  /// @param grid in patches, as ItemPlan::grid.
+  /// Appends the windows of one more item, or of some of its frames.
+  /// @param grid in patches, as ItemPlan::grid, of these frames.
   void append(const std::array<std::int64_t, 3>& grid, const common::GridGeometry& geometry,
               std::int64_t side);
 };
@@ -33,10 +33,10 @@ struct WindowInputs {
   [[nodiscard]] static std::vector<BufferDecl> declare(std::int64_t side,
                                                        const GraphCapacity& capacity);
   /// Writes all of them, and puts `rows` in the order of windows.
-  /// @param rows of common::GridInputs::fill for the same items.
+  /// @param rows of common::GridInputs::fill for the same parts.
   /// @throws Error(kUnavailable) if a buffer holds less.
   static void fill(const common::GridGeometry& geometry, std::int64_t side,
-                   std::span<const PreparedItem* const> items, const common::PatchTables& rows,
+                   std::span<const ItemPart> parts, const common::PatchTables& rows,
                    InputWriter& writer);
   /// The buffers on the device, for a forward.
   [[nodiscard]] static WindowInputs of(const NamedTensors& in);

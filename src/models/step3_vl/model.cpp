@@ -47,20 +47,16 @@ class Model final : public common::ViewModel {
   }
 
   /// Rows of an item: those of its windows, then those of the whole image.
-  void assemble(ExecContext& ctx, std::span<const PathOutput> outputs,
-                std::span<const PreparedItem* const> items,
+  void assemble(ExecContext& ctx, PathId path, TensorView rows, std::span<const ItemPart> parts,
                 std::span<const TensorView> out) const override {
-    std::array<std::int64_t, kNumPaths> taken{};
-    for (std::size_t i = 0; i < items.size(); ++i) {
-      std::int64_t row = 0;
-      for (const Path path : {kLocal, kGlobal}) {
-        const std::int64_t count = items[i]->plan.spec.path_tokens[path];
-        if (count == 0) continue;
-        const TensorView from = row_range(outputs[path].rows, taken[path], count);
-        ctx.stream.copy(row_range(out[i], row, count).data, from.data, from.bytes());
-        taken[path] += count;
-        row += count;
-      }
+    std::int64_t taken = 0;
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      const std::int64_t count = parts[i].tokens();
+      const std::int64_t place =
+          path == kLocal ? parts[i].first * parts[i].units().rows : out[i].shape[0] - count;
+      const TensorView from = row_range(rows, taken, count);
+      ctx.stream.copy(row_range(out[i], place, count).data, from.data, from.bytes());
+      taken += count;
     }
   }
 

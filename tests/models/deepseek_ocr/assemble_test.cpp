@@ -1,4 +1,4 @@
-// From the outputs of both paths to the rows of an item.
+// From the rows of both paths to those of items, whole and part by part.
 #include "models/deepseek_ocr/model.h"
 
 #include <gtest/gtest.h>
@@ -38,29 +38,34 @@ class Assemble : public ::testing::Test {
     return {reinterpret_cast<std::byte*>(rows.data()), DType::kF32, {count, kWidth}};
   }
 
-  /// The first column of the assembled rows of images of these sizes, one sub-batch.
-  std::vector<Rows> assemble(const std::vector<std::pair<std::int64_t, std::int64_t>>& sizes) {
-    std::vector<ItemPlan> plans;
-    std::int64_t local_tokens = 0;
-    for (const auto& [width, height] : sizes) {
-      plans.push_back(processor_.plan_image(width, height));
-      local_tokens += plans.back().spec.path_tokens[kLocal];
-    }
-    Rows global = numbered(272 * static_cast<std::int64_t>(sizes.size()), 0);
-    Rows local = numbered(local_tokens, kFirstTileRow);
-    PathRows paths{.global = view(global), .local = view(local)};
-    std::vector<Rows> columns;
-    for (const ItemPlan& plan : plans) {
-      Rows out(static_cast<std::size_t>(plan.spec.out_rows * kWidth), -9.0f);
-      Arena arena(nullptr, 0);
-      ExecContext ctx{*stream_, *kernels_, arena, *stream_};
-      assemble_item(ctx, weights_, processor_.processing().views, plan, paths, view(out));
-      stream_->synchronize();
-      Rows& column = columns.emplace_back();
-      for (std::size_t i = 0; i < out.size(); i += kWidth) column.push_back(out[i]);
-    }
-    EXPECT_EQ(paths.global.shape[0] + paths.local.shape[0], 0) << "all rows have been taken";
-    return columns;
+  [[nodiscard]] PreparedItem image(std::int64_t width_px, std::int64_t height_px) const {
+    return {.plan = processor_.plan_image(width_px, height_px), .pixels = {}};
+  }
+  /// Puts the rows of a part, the first of which has the number `first`, among those of its item.
+  void put(const ItemPart& part, float first, Rows& out) {
+    Rows rows = numbered(part.tokens(), first);
+    Arena arena(nullptr, 0);
+    ExecContext ctx{*stream_, *kernels_, arena, *stream_};
+    assemble_part(ctx, weights_, processor_.processing().views, part, view(rows), view(out));
+    stream_->synchronize();
+  }
+  static Rows unwritten(const PreparedItem& item) {
+    return Rows(static_cast<std::size_t>(item.plan.spec.out_rows * kWidth), -9.0f);
+  }
+  static Rows first_column(const Rows& rows) {
+    Rows column;
+    for (std::size_t i = 0; i < rows.size(); i += kWidth) column.push_back(rows[i]);
+    return column;
+  }
+
+  /// The first column of the rows of an image, each path at once.
+  Rows assemble(std::int64_t width_px, std::int64_t height_px) {
+    const PreparedItem item = image(width_px, height_px);
+    Rows out = unwritten(item);
+    put(ItemPart::whole(item, kGlobal), 0, out);
+    const ItemPart tiles = ItemPart::whole(item, kLocal);
+    if (tiles.count > 0) put(tiles, kFirstTileRow, out);
+    return first_column(out);
   }
 
   const Processor processor_{Processing{}};
@@ -73,7 +78,7 @@ class Assemble : public ::testing::Test {
 };
 
 TEST_F(Assemble, TilesAreLaidOutAsTheTokenGridOfTheImage) {
-  const Rows rows = assemble({{641, 480}}).front();  // 3 x 2 tiles of 10 x 10 tokens
+  const Rows rows = assemble(641, 480);  // 3 x 2 tiles of 10 x 10 tokens
   ASSERT_EQ(rows.size(), 893u);
   const auto tile_token = [](int tile, int token) {
     return kFirstTileRow + static_cast<float>(tile * 100 + token);
@@ -90,30 +95,34 @@ TEST_F(Assemble, TilesAreLaidOutAsTheTokenGridOfTheImage) {
 }
 
 TEST_F(Assemble, TheGlobalViewAndASeparatorFollow) {
-  const Rows rows = assemble({{641, 480}}).front();
+  const Rows rows = assemble(641, 480);
   EXPECT_EQ(rows[620], 0.0f);
   EXPECT_EQ(rows[891], 271.0f);
   EXPECT_EQ(rows[892], kSeparator);
 }
 
 TEST_F(Assemble, AnImageWithoutTilesHasItsGlobalViewAlone) {
-  const Rows rows = assemble({{320, 240}}).front();
+  const Rows rows = assemble(320, 240);
   ASSERT_EQ(rows.size(), 273u);
   EXPECT_EQ(rows[0], 0.0f);
   EXPECT_EQ(rows[271], 271.0f);
   EXPECT_EQ(rows[272], kSeparator);
 }
 
-TEST_F(Assemble, EveryItemTakesTheRowsAfterThoseOfTheOneBefore) {
-  // 2 x 3 tiles, none, 3 x 2 tiles: the last takes its tiles from the middle of the path's output.
-  const std::vector<Rows> items = assemble({{480, 641}, {320, 240}, {641, 480}});
-  EXPECT_EQ(items[0][20], kNewline);
-  EXPECT_EQ(items[0][21], kFirstTileRow + 10);
-  EXPECT_EQ(items[0][210], kFirstTileRow + 200);
-  EXPECT_EQ(items[0][630], 0.0f);
-  EXPECT_EQ(items[1][0], 272.0f);
-  EXPECT_EQ(items[2][0], kFirstTileRow + 600);
-  EXPECT_EQ(items[2][620], 2 * 272.0f);
+TEST_F(Assemble, PartsMayComeInAnyOrder) {
+  const PreparedItem item = image(480, 641);  // 2 x 3 tiles
+  Rows out = unwritten(item);
+  const auto put_tiles = [&](std::int64_t first, std::int64_t count) {
+    put({.item = &item, .path = kLocal, .first = first, .count = count},
+        kFirstTileRow + 100 * static_cast<float>(first), out);
+  };
+  put_tiles(3, 3);
+  put_tiles(0, 1);
+  put(ItemPart::whole(item, kGlobal), 0, out);
+  EXPECT_EQ(first_column(out)[20], -9.0f) << "a newline comes with the last tile of its row";
+  EXPECT_EQ(first_column(out)[230], kNewline) << "under tile 3";
+  put_tiles(1, 2);
+  EXPECT_EQ(first_column(out), assemble(480, 641));
 }
 
 }  // namespace

@@ -226,18 +226,17 @@ class WithoutGlobalMinimum final : public EncoderGraphModel {
                                                const GraphCapacity& capacity) const override {
     return model_.inputs(path, capacity);
   }
-  void fill_inputs(PathId path, const GraphCapacity& capacity,
-                   std::span<const PreparedItem* const> items, InputWriter& writer) const override {
-    model_.fill_inputs(path, capacity, items, writer);
+  void fill_inputs(PathId path, const GraphCapacity& capacity, std::span<const ItemPart> parts,
+                   InputWriter& writer) const override {
+    model_.fill_inputs(path, capacity, parts, writer);
   }
   void forward(ExecContext& ctx, PathId path, const GraphCapacity& capacity, const NamedTensors& in,
                TensorView out) const override {
     model_.forward(ctx, path, capacity, in, out);
   }
-  void assemble(ExecContext& ctx, std::span<const PathOutput> outputs,
-                std::span<const PreparedItem* const> items,
+  void assemble(ExecContext& ctx, PathId path, TensorView rows, std::span<const ItemPart> parts,
                 std::span<const TensorView> out) const override {
-    model_.assemble(ctx, outputs, items, out);
+    model_.assemble(ctx, path, rows, parts, out);
   }
 
  private:

@@ -91,6 +91,7 @@ class WindowInputsTest : public ::testing::Test {
  protected:
   void SetUp() override {
     item_.plan.grid = {1, 10, 12};
+    item_.plan.spec.units[0] = {1, 120, 30};
     for (std::int32_t row = 0; row < 120; ++row) {
       positions_.insert(positions_.end(), 4, row);
       sources_.insert(sources_.end(), 4, 1000 + row);
@@ -104,9 +105,9 @@ class WindowInputsTest : public ::testing::Test {
 
 TEST_F(WindowInputsTest, RowsMoveWithTheirTokensAndPlacesLeadBack) {
   test::HostInputs memory(WindowInputs::declare(kSide, {.tokens = 40, .items = 2, .seqs = 2}));
-  const std::vector<const PreparedItem*> items{&item_};
+  const std::vector<ItemPart> parts{ItemPart::whole(item_, 0)};
   memory.fill([&](InputWriter& writer) {
-    WindowInputs::fill(kGeometry, kSide, items, {positions_, sources_}, writer);
+    WindowInputs::fill(kGeometry, kSide, parts, {positions_, sources_}, writer);
   });
   const WindowInputs in = WindowInputs::of(memory.tensors());
   EXPECT_EQ(*in.windows.count, 4);
@@ -124,6 +125,30 @@ TEST_F(WindowInputsTest, RowsMoveWithTheirTokensAndPlacesLeadBack) {
       EXPECT_EQ(sources_[at], 1000 + 4 * token + patch);
     }
   }
+}
+
+TEST_F(WindowInputsTest, APartOfAVideoHasTheWindowsOfItsFrames) {
+  PreparedItem video;
+  video.plan.grid = {5, 10, 12};
+  video.plan.spec.units[0] = {5, 120, 30};
+  const auto windows = [&](const ItemPart& part) {
+    test::HostInputs memory(WindowInputs::declare(kSide, {.tokens = 90, .items = 1, .seqs = 3}));
+    const std::vector<ItemPart> parts{part};
+    const Ints::size_type patches = 4 * static_cast<Ints::size_type>(part.patches());
+    Ints positions(patches);
+    Ints sources(patches);
+    memory.fill([&](InputWriter& writer) {
+      WindowInputs::fill(kGeometry, kSide, parts, {positions, sources}, writer);
+    });
+    const WindowInputs in = WindowInputs::of(memory.tensors());
+    return std::pair(test::ints(in.cu_seqlens, *in.windows.count + 1),
+                     test::ints(in.places, part.tokens()));
+  };
+  PreparedItem image = item_;
+  EXPECT_EQ(windows({.item = &video, .path = 0, .first = 3, .count = 1}),
+            windows(ItemPart::whole(image, 0)));
+  EXPECT_EQ(windows({.item = &video, .path = 0, .first = 1, .count = 3}).first,
+            order_of({{3, 10, 12}}).cu_seqlens);
 }
 
 }  // namespace

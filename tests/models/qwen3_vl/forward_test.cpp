@@ -69,11 +69,10 @@ class Qwen3VlForward : public ::testing::TestWithParam<std::string> {
     const GraphCapacity capacity{.tokens = total(&ItemSpec::out_rows) + kSpareTokens,
                                  .items = std::ssize(items_),
                                  .seqs = total(&ItemSpec::num_seqs)};
-    std::vector<const PreparedItem*> items;
-    for (const PreparedItem& item : items_) items.push_back(&item);
+    const std::vector<ItemPart> parts = test::whole_items(items_);
     test::HostInputs inputs(common::GridInputs::declare(config_.grid, capacity));
     inputs.fill(
-        [&](InputWriter& writer) { common::GridInputs::fill(config_.grid, items, writer); });
+        [&](InputWriter& writer) { common::GridInputs::fill(config_.grid, parts, writer); });
     std::vector<float> out(static_cast<std::size_t>(capacity.tokens * config_.out_width()),
                            std::nanf(""));
     const Buffer memory = device_->allocate(std::size_t{64} << 20);

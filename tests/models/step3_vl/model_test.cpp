@@ -6,6 +6,7 @@
 #include "core/check.h"
 #include "device/cpu/cpu_device.h"
 #include "models/config_files.h"
+#include "models/host_inputs.h"
 #include "models/load_model.h"
 #include "models/step3_vl/config.h"
 #include "ops/cpu/cpu_kernels.h"
@@ -77,22 +78,25 @@ TEST(Step3VlModel, RowsOfTheWindowsComeBeforeThoseOfTheImage) {
   const auto stream = device->create_stream();
   const PreparedItem plain{.plan = model->processor().plan_image(448, 448), .pixels = {}};
   const PreparedItem cut{.plan = model->processor().plan_image(700, 400), .pixels = {}};
-  const std::vector<const PreparedItem*> items{&cut, &plain, &cut};
+  const std::vector<PreparedItem> items{cut, plain, cut};
   std::vector<float> global = numbered(3 * 169, 0);
   std::vector<float> local = numbered(4 * 81, 10000);
   std::vector<std::vector<float>> memory;
   std::vector<TensorView> out;
-  for (const PreparedItem* item : items)
-    memory.push_back(numbered(item->plan.spec.out_rows, -1e6f));
+  for (const PreparedItem& item : items) memory.push_back(numbered(item.plan.spec.out_rows, -1e6f));
   for (std::vector<float>& rows : memory) out.push_back(view(rows));
   Arena arena(nullptr, 0);
   ExecContext ctx{*stream, *kernels, arena, *stream};
-  const std::vector<PathOutput> outputs{{view(global)}, {view(local)}};
-  model->assemble(ctx, outputs, items, out);
+  model->assemble(ctx, kGlobal, view(global), test::whole_items(items, kGlobal), out);
+  // The second window of the first image comes first; the plain image has none.
+  const std::vector<ItemPart> windows{
+      {&items[0], kLocal, 1, 1}, {&items[0], kLocal, 0, 1}, ItemPart::whole(items[2], kLocal)};
+  model->assemble(ctx, kLocal, view(local), windows, std::vector{out[0], out[0], out[2]});
   stream->synchronize();
   const auto at = [&](std::size_t item, std::size_t row) { return memory[item][row * 7168]; };
-  EXPECT_EQ(at(0, 0), 10000);
-  EXPECT_EQ(at(0, 161), 10161);
+  EXPECT_EQ(at(0, 0), 10081);
+  EXPECT_EQ(at(0, 81), 10000);
+  EXPECT_EQ(at(0, 161), 10080);
   EXPECT_EQ(at(0, 162), 0);
   EXPECT_EQ(at(0, 330), 168);
   EXPECT_EQ(at(1, 0), 169);

@@ -1,6 +1,8 @@
 // The input buffers of towers over grids: declared, filled and read in one place.
 #include "models/common/grid/inputs.h"
 
+#include <algorithm>
+
 #include "models/common/frames.h"
 
 namespace fovea::common {
@@ -31,17 +33,17 @@ std::vector<BufferDecl> GridInputs::declare(const GridGeometry& geometry,
           {kPixels, DType::kU8, {patches * geometry.patch_dim()}}};
 }
 
-PatchTables GridInputs::fill(const GridGeometry& geometry,
-                             std::span<const PreparedItem* const> items, InputWriter& writer) {
+PatchTables GridInputs::fill(const GridGeometry& geometry, std::span<const ItemPart> parts,
+                             InputWriter& writer) {
   std::int64_t num_patches = 0;
   std::int64_t num_seqs = 0;
   std::int64_t num_bytes = 0;
-  for (const PreparedItem* item : items) {
-    num_patches += item->plan.spec.input_rows;
-    num_seqs += item->plan.spec.num_seqs;
-    num_bytes += static_cast<std::int64_t>(item->plan.pixel_bytes);
+  for (const ItemPart& part : parts) {
+    num_patches += part.patches();
+    num_seqs += part.seqs();
+    num_bytes += std::ssize(part.pixels());
   }
-  check_pixel_offsets(num_bytes, items.size());
+  check_pixel_offsets(num_bytes, parts.size());
   const TensorView position_rows = writer.claim(kPositions, num_patches);
   const TensorView source_rows = writer.claim(kSources, num_patches);
   const TensorView pixel_bytes = writer.claim(kPixels, num_bytes);
@@ -54,18 +56,18 @@ PatchTables GridInputs::fill(const GridGeometry& geometry,
   std::size_t row = 0;
   std::size_t byte = 0;
   *offsets = 0;
-  for (const PreparedItem* item : items) {
-    const ItemPlan& plan = item->plan;
-    const auto rows = static_cast<std::size_t>(plan.spec.input_rows);
-    write_patch_rows(geometry, plan, static_cast<std::int64_t>(byte),
+  for (const ItemPart& part : parts) {
+    const auto rows = static_cast<std::size_t>(part.patches());
+    const std::span<const std::uint8_t> pixels = part.pixels();
+    write_patch_rows(geometry, part.plan(), static_cast<std::int64_t>(byte), pixels.size(),
                      {position_rows.as<std::int32_t>() + 4 * row, 4 * rows},
                      {source_rows.as<std::int32_t>() + 4 * row, 4 * rows});
-    writer.copy(pixel_bytes.data + byte, item->pixels);
-    for (std::int64_t frame = 0; frame < plan.grid[0]; ++frame, ++offsets) {
-      offsets[1] = offsets[0] + narrow(plan.grid[1] * plan.grid[2]);
+    writer.copy(pixel_bytes.data + byte, pixels);
+    for (std::int64_t seq = 0; seq < part.seqs(); ++seq, ++offsets) {
+      offsets[1] = offsets[0] + narrow(part.units().patches);
     }
     row += rows;
-    byte += plan.pixel_bytes;
+    byte += pixels.size();
   }
   return {{position_rows.as<std::int32_t>(), 4 * row}, {source_rows.as<std::int32_t>(), 4 * row}};
 }
@@ -82,30 +84,33 @@ GridInputs GridInputs::of(const NamedTensors& in) {
 }
 
 void write_patch_rows(const GridGeometry& geometry, const ItemPlan& plan, std::int64_t pixel_offset,
-                      std::span<std::int32_t> positions, std::span<std::int32_t> sources) {
-  const auto& [t, h, w] = plan.grid;
+                      std::size_t pixel_bytes, std::span<std::int32_t> positions,
+                      std::span<std::int32_t> sources) {
+  const std::int64_t h = plan.grid[1];
+  const std::int64_t w = plan.grid[2];
   const std::int64_t m = geometry.spatial_merge_size;
   const std::int64_t p = geometry.patch_size;
   const bool tiled = plan.layout == PixelLayout::kPatches;
-  const std::int64_t tile_bytes = static_cast<std::int64_t>(plan.pixel_bytes) / (t * h * w);
+  const std::int64_t num_frames =
+      static_cast<std::int64_t>(pixel_bytes) / (plan.resized_width_px * plan.resized_height_px * 3);
   const std::int64_t row_stride = (tiled ? p : plan.resized_width_px) * 3;
   const std::int64_t frame_stride = (tiled ? p : plan.resized_height_px) * row_stride;
+  const std::int64_t tile_bytes = std::min(geometry.temporal_patch_size, num_frames) * frame_stride;
   auto position = positions.begin();
   auto source = sources.begin();
   std::int64_t tile = pixel_offset;  // of the next patch, where each has its own
   const auto emit = [&](std::int64_t y, std::int64_t x, std::int64_t frame_offset,
                         std::int64_t next_frame) {
-    for (const std::int64_t v : {y, x, plan.grid[1], plan.grid[2]}) *position++ = narrow(v);
+    for (const std::int64_t v : {y, x, h, w}) *position++ = narrow(v);
     const std::int64_t offset = tiled ? tile : frame_offset + y * p * row_stride + x * p * 3;
     tile += tile_bytes;
     for (const std::int64_t v : {offset, row_stride, next_frame, std::int64_t{0}}) {
       *source++ = narrow(v);
     }
   };
-  for (std::int64_t ti = 0; ti < t; ++ti) {
-    const std::int64_t first = ti * geometry.temporal_patch_size;
+  for (std::int64_t first = 0; first < num_frames; first += geometry.temporal_patch_size) {
     // A still image, or a last odd frame, is repeated: the next frame is the same one.
-    const std::int64_t next_frame = first + 1 < plan.num_frames ? frame_stride : 0;
+    const std::int64_t next_frame = first + 1 < num_frames ? frame_stride : 0;
     const std::int64_t frame_offset = pixel_offset + first * frame_stride;
     for (std::int64_t block_y = 0; block_y < h; block_y += m) {
       for (std::int64_t block_x = 0; block_x < w; block_x += m) {

@@ -10,7 +10,7 @@
 
 namespace fovea::common {
 
-/// The patch rows of some items in host memory, [patches, 4] each, as in GridInputs.
+/// The patch rows of a batch in host memory, [patches, 4] each, as in GridInputs.
 struct PatchTables {
   std::span<std::int32_t> positions;
   std::span<std::int32_t> sources;
@@ -19,7 +19,7 @@ struct PatchTables {
 /// The inputs of a tower over grids of patches: rows in merge-block order, one attention sequence
 /// per temporal patch of an item.
 struct GridInputs {
-  ConstTensorView pixels;      ///< [bytes] u8, interleaved RGB of all items
+  ConstTensorView pixels;      ///< [bytes] u8, interleaved RGB of all parts
   ConstTensorView sources;     ///< [patches, 4] i32: byte offset, row stride, frame stride, 0
   ConstTensorView positions;   ///< [patches, 4] i32: y, x, grid height, grid width
   ConstTensorView cu_seqlens;  ///< [sequences + 1] i32
@@ -34,19 +34,21 @@ struct GridInputs {
   /// @throws Error(kUnavailable) if a buffer holds less, Error(kInvalidArgument) for more pixels
   /// than 32-bit offsets reach.
   /// @return the patch rows that were written, for a family that puts them in another order.
-  static PatchTables fill(const GridGeometry& geometry, std::span<const PreparedItem* const> items,
+  static PatchTables fill(const GridGeometry& geometry, std::span<const ItemPart> parts,
                           InputWriter& writer);
   /// The buffers on the device, for a forward.
   [[nodiscard]] static GridInputs of(const NamedTensors& in);
 };
 
-/// Writes the patch rows of one item in merge-block order, so that merge_area consecutive rows make
-/// one token.
-/// @param pixel_offset byte at which the item's pixels start in the pixels of the batch.
+/// Writes the patch rows of consecutive temporal patches of an item in merge-block order, so that
+/// merge_area consecutive rows make one token.
+/// @param pixel_offset byte at which their pixels start in the pixels of the batch.
+/// @param pixel_bytes of them, which say how many frames there are: an odd last one is repeated.
 /// @param positions, sources [patches, 4], as in GridInputs.
 /// Source: docs/reference/qwen_glm.md, "Patch rows".
 void write_patch_rows(const GridGeometry& geometry, const ItemPlan& plan, std::int64_t pixel_offset,
-                      std::span<std::int32_t> positions, std::span<std::int32_t> sources);
+                      std::size_t pixel_bytes, std::span<std::int32_t> positions,
+                      std::span<std::int32_t> sources);
 
 // The layers before the blocks of a tower over grids. As in layers.h, functions submit to
 // ctx.stream, return at once and are safe to capture.

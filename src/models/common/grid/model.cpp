@@ -41,9 +41,9 @@ std::vector<BufferDecl> GridModel::inputs(PathId, const GraphCapacity& capacity)
   return GridInputs::declare(processor_->processing().geometry, capacity);
 }
 
-void GridModel::fill_inputs(PathId, const GraphCapacity&,
-                            std::span<const PreparedItem* const> items, InputWriter& writer) const {
-  GridInputs::fill(processor_->processing().geometry, items, writer);
+void GridModel::fill_inputs(PathId, const GraphCapacity&, std::span<const ItemPart> parts,
+                            InputWriter& writer) const {
+  GridInputs::fill(processor_->processing().geometry, parts, writer);
 }
 
 }  // namespace fovea::common

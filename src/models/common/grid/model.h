@@ -41,7 +41,7 @@ class GridModel : public EncoderGraphModel {
   /// These two are those of GridInputs; a family with further buffers overrides both.
   [[nodiscard]] std::vector<BufferDecl> inputs(PathId,
                                                const GraphCapacity& capacity) const override;
-  void fill_inputs(PathId, const GraphCapacity&, std::span<const PreparedItem* const> items,
+  void fill_inputs(PathId, const GraphCapacity&, std::span<const ItemPart> parts,
                    InputWriter& writer) const override;
 
  private:

@@ -51,6 +51,8 @@ ItemPlan GridProcessor::make_plan(Modality modality, std::int64_t num_frames,
   plan.grid = {t, resized.height_px / g.patch_size, resized.width_px / g.patch_size};
   plan.has_grid_thw = true;
   plan.pixel_bytes = static_cast<std::size_t>(pixel_bytes);
+  plan.unit_bytes[0] = static_cast<std::size_t>(std::min(g.temporal_patch_size, num_frames) *
+                                                (pixel_bytes / num_frames));
   plan.spec.input_rows = plan.grid[0] * plan.grid[1] * plan.grid[2];
   plan.spec.out_rows = plan.spec.input_rows / g.merge_area();
   plan.spec.num_seqs = t;

@@ -27,11 +27,11 @@ std::vector<BufferDecl> ViewModel::inputs(PathId path, const GraphCapacity& capa
 }
 
 void ViewModel::fill_inputs(PathId path, const GraphCapacity& capacity,
-                            std::span<const PreparedItem* const> items, InputWriter& writer) const {
-  std::byte* to = ViewInputs::fill(layout(path), views_of(path, capacity), views_of(path, items),
-                                   items.size(), writer);
-  for (const PreparedItem* item : items) {
-    const std::span<const std::uint8_t> pixels = pixels_of(path, *item);
+                            std::span<const ItemPart> parts, InputWriter& writer) const {
+  std::byte* to = ViewInputs::fill(layout(path), views_of(path, capacity), views_of(parts),
+                                   parts.size(), writer);
+  for (const ItemPart& part : parts) {
+    const std::span<const std::uint8_t> pixels = part.pixels();
     writer.copy(to, pixels);
     to += pixels.size();
   }
@@ -41,14 +41,10 @@ std::int64_t ViewModel::views_of(PathId path, const GraphCapacity& capacity) con
   return capacity.tokens / layout(path).tokens;
 }
 
-std::int64_t ViewModel::views_of(PathId path, std::span<const PreparedItem* const> items) const {
+std::int64_t ViewModel::views_of(std::span<const ItemPart> parts) {
   std::int64_t views = 0;
-  for (const PreparedItem* item : items) views += views_of(path, *item);
+  for (const ItemPart& part : parts) views += part.count;
   return views;
-}
-
-std::int64_t ViewModel::views_of(PathId path, const PreparedItem& item) const {
-  return item.plan.spec.path_tokens[static_cast<std::size_t>(path)] / layout(path).tokens;
 }
 
 ViewInputs ViewModel::view_inputs(PathId path, const GraphCapacity& capacity,
@@ -58,15 +54,6 @@ ViewInputs ViewModel::view_inputs(PathId path, const GraphCapacity& capacity,
 
 const ViewLayout& ViewModel::layout(PathId path) const {
   return tower_.paths[static_cast<std::size_t>(path)].layout;
-}
-
-std::span<const std::uint8_t> ViewModel::pixels_of(PathId path, const PreparedItem& item) const {
-  const auto bytes = [&](PathId of) {
-    return static_cast<std::size_t>(views_of(of, item)) * layout(of).view.pixel_bytes();
-  };
-  std::size_t first = 0;
-  for (PathId before = 0; before < path; ++before) first += bytes(before);
-  return std::span(item.pixels).subspan(first, bytes(path));
 }
 
 }  // namespace fovea::common

@@ -30,7 +30,7 @@ struct ViewTower {
 };
 
 /// A model over square views: everything but the forward, and the order of rows where there are
-/// several paths. The pixels of an item are its views, path after path.
+/// several paths. A unit is a view; the pixels of an item are its views, path after path.
 class ViewModel : public EncoderGraphModel {
  public:
   ViewModel(ViewTower tower, std::unique_ptr<const ItemProcessor> processor);
@@ -44,24 +44,19 @@ class ViewModel : public EncoderGraphModel {
   /// These two are those of ViewInputs; a family with further buffers overrides both.
   [[nodiscard]] std::vector<BufferDecl> inputs(PathId path,
                                                const GraphCapacity& capacity) const override;
-  void fill_inputs(PathId path, const GraphCapacity& capacity,
-                   std::span<const PreparedItem* const> items, InputWriter& writer) const override;
+  void fill_inputs(PathId path, const GraphCapacity& capacity, std::span<const ItemPart> parts,
+                   InputWriter& writer) const override;
 
  protected:
-  /// The views of a graph, and those of items.
+  /// The views of a graph, and those of a batch.
   [[nodiscard]] std::int64_t views_of(PathId path, const GraphCapacity& capacity) const;
-  [[nodiscard]] std::int64_t views_of(PathId path,
-                                      std::span<const PreparedItem* const> items) const;
+  [[nodiscard]] static std::int64_t views_of(std::span<const ItemPart> parts);
   /// The inputs of the forward of a path.
   [[nodiscard]] ViewInputs view_inputs(PathId path, const GraphCapacity& capacity,
                                        const NamedTensors& in) const;
 
  private:
   [[nodiscard]] const ViewLayout& layout(PathId path) const;
-  [[nodiscard]] std::int64_t views_of(PathId path, const PreparedItem& item) const;
-  /// The part of an item's pixels that a path takes.
-  [[nodiscard]] std::span<const std::uint8_t> pixels_of(PathId path,
-                                                        const PreparedItem& item) const;
 
   ViewTower tower_;
   std::unique_ptr<const ItemProcessor> processor_;

@@ -65,6 +65,7 @@ ItemPlan plan_views(std::int64_t width_px, std::int64_t height_px, Tiling tiling
   plan.spec.num_seqs = 1;  // sequences are views, whose number the capacity in tokens bounds
   std::size_t path = 0;
   for (const auto& [view, count] : paths) {
+    plan.unit_bytes[path] = view.pixel_bytes();
     plan.pixel_bytes += static_cast<std::size_t>(count) * view.pixel_bytes();
     plan.spec.units[path] = {count, view.patches(), view.tokens()};
     plan.spec.path_tokens[path] = count * view.tokens();

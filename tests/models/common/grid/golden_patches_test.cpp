@@ -41,7 +41,7 @@ std::vector<std::uint8_t> patches_of(const GridProcessor& processor, const ItemP
   std::vector<std::int32_t> positions(rows * 4);
   std::vector<std::int32_t> sources(rows * 4);
   const GridGeometry& geometry = processor.processing().geometry;
-  write_patch_rows(geometry, plan, 0, positions, sources);
+  write_patch_rows(geometry, plan, 0, plan.pixel_bytes, positions, sources);
   std::vector<std::uint8_t> patches(rows * static_cast<std::size_t>(geometry.patch_dim()));
   for (std::size_t r = 0; r < rows; ++r) {
     const auto row = patch_bytes(pixels, &sources[4 * r], geometry);

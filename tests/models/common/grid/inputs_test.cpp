@@ -25,7 +25,7 @@ struct PatchRows {
 PatchRows rows_of(const GridGeometry& geometry, const ItemPlan& plan, std::int64_t pixel_offset) {
   const auto size = static_cast<std::size_t>(4 * plan.spec.input_rows);
   PatchRows rows{Ints(size), Ints(size)};
-  write_patch_rows(geometry, plan, pixel_offset, rows.positions, rows.sources);
+  write_patch_rows(geometry, plan, pixel_offset, plan.pixel_bytes, rows.positions, rows.sources);
   return rows;
 }
 
@@ -84,9 +84,9 @@ class GridInputsTest : public ::testing::Test {
       }
     }
   }
-  void fill(test::HostInputs& inputs) const {
-    const std::vector<const PreparedItem*> items{&items_[0], &items_[1]};
-    inputs.fill([&](InputWriter& writer) { GridInputs::fill(geometry_, items, writer); });
+  void fill(test::HostInputs& inputs) const { fill(inputs, test::whole_items(items_)); }
+  void fill(test::HostInputs& inputs, const std::vector<ItemPart>& parts) const {
+    inputs.fill([&](InputWriter& writer) { GridInputs::fill(geometry_, parts, writer); });
   }
 
   const GridProcessor processor_{test::same_size(4)};
@@ -123,9 +123,8 @@ TEST_F(GridInputsTest, RowsOfAnItemFollowThoseOfTheOneBeforeAndReadItsOwnBytes) 
 
 TEST_F(GridInputsTest, TheRowsThatWereWrittenCanBePutInAnotherOrder) {
   test::HostInputs memory(GridInputs::declare(geometry_, {.tokens = 8, .items = 4, .seqs = 6}));
-  const std::vector<const PreparedItem*> items{&items_[0], &items_[1]};
   memory.fill([&](InputWriter& writer) {
-    const PatchTables rows = GridInputs::fill(geometry_, items, writer);
+    const PatchTables rows = GridInputs::fill(geometry_, test::whole_items(items_), writer);
     ASSERT_EQ(rows.positions.size(), 4U * 16);
     ASSERT_EQ(rows.sources.size(), 4U * 16);
     rows.positions.back() = -1;
@@ -134,6 +133,30 @@ TEST_F(GridInputsTest, TheRowsThatWereWrittenCanBePutInAnotherOrder) {
   const GridInputs in = GridInputs::of(memory.tensors());
   EXPECT_EQ(test::ints(in.positions, 4 * 16).back(), -1);
   EXPECT_EQ(test::ints(in.sources, 4 * 16).back(), -2);
+}
+
+TEST_F(GridInputsTest, APartOfAVideoGivesTheRowsAndTheBytesOfItsFrames) {
+  test::HostInputs memory(GridInputs::declare(geometry_, {.tokens = 8, .items = 4, .seqs = 6}));
+  const PreparedItem& video = items_[1];
+  const std::int32_t frame = 8 * 8 * 3;
+  // The last temporal patch, of one frame that is repeated, before the first.
+  fill(memory, {{.item = &video, .path = 0, .first = 1, .count = 1},
+                {.item = &video, .path = 0, .first = 0, .count = 1}});
+  const GridInputs in = GridInputs::of(memory.tensors());
+  EXPECT_EQ(*in.patches.count, 8);
+  EXPECT_EQ(*in.seqs.count, 2);
+  EXPECT_EQ(test::ints(in.cu_seqlens, 3), (Ints{0, 4, 8}));
+  const Ints sources = test::ints(in.sources, 4 * 8);
+  EXPECT_EQ(sources[0], 0);
+  EXPECT_EQ(sources[2], 0) << "frame 2 twice";
+  EXPECT_EQ(sources[4 * 4], frame);
+  EXPECT_EQ(sources[4 * 4 + 2], frame) << "frames 0 and 1";
+  const Ints positions = test::ints(in.positions, 4 * 8);
+  EXPECT_TRUE(std::equal(positions.begin(), positions.begin() + 16, positions.begin() + 16));
+  EXPECT_EQ(memory.rows_of("pixels"), 3 * frame);
+  const auto* const pixels = in.pixels.as<std::uint8_t>();
+  EXPECT_TRUE(std::equal(pixels, pixels + frame, video.pixels.begin() + 2 * frame));
+  EXPECT_TRUE(std::equal(pixels + frame, pixels + 3 * frame, video.pixels.begin()));
 }
 
 TEST_F(GridInputsTest, TheBuffersOfACapacityHoldItsTokensAndSequences) {

@@ -24,7 +24,7 @@ std::vector<float> patchify(const GridGeometry& geometry, const ItemPlan& plan,
   const auto rows = static_cast<std::size_t>(plan.spec.input_rows);
   std::vector<std::int32_t> positions(4 * rows);
   std::vector<std::int32_t> sources(4 * rows);
-  write_patch_rows(geometry, plan, 0, positions, sources);
+  write_patch_rows(geometry, plan, 0, plan.pixel_bytes, positions, sources);
   std::vector<float> values;
   for (std::size_t r = 0; r < rows; ++r) {
     const std::int32_t* const source = &sources[4 * r];

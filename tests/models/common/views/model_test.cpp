@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
+#include "models/common/views/tiles.h"
 #include "models/host_inputs.h"
 
 namespace fovea::common {
@@ -36,11 +39,23 @@ class TwoPaths : public ViewModel {
 /// An item of a whole image and `tiles` tiles, whose bytes are `value`, and `value` + 1 for tiles.
 PreparedItem item(std::int64_t tiles, std::uint8_t value) {
   PreparedItem result;
-  result.plan.spec.path_tokens = {5, tiles};
+  const SquareView whole = square(4, 5).view;
+  const SquareView tile = square(2, 1).view;
+  result.plan = plan_views(4, 4, {.cols = tiles}, {{whole, 1}, {tile, tiles}});
   result.pixels.assign(48, value);
   result.pixels.insert(result.pixels.end(), static_cast<std::size_t>(tiles * 12),
                        static_cast<std::uint8_t>(value + 1));
   return result;
+}
+
+/// The bytes that a batch puts into the input "pixels".
+std::vector<std::uint8_t> pixels_of(const ViewModel& model, PathId path,
+                                    const GraphCapacity& capacity,
+                                    const std::vector<ItemPart>& parts) {
+  test::HostInputs memory(model.inputs(path, capacity));
+  memory.fill([&](InputWriter& writer) { model.fill_inputs(path, capacity, parts, writer); });
+  const auto* const bytes = memory.tensors()["pixels"].as<std::uint8_t>();
+  return {bytes, bytes + memory.rows_of("pixels")};
 }
 
 TEST(ViewModel, TheUnitAndTheSmallestBudgetOfAPathAreTheTokensOfAView) {
@@ -71,16 +86,9 @@ TEST(ViewModel, AGraphHoldsTheWholeViewsOfItsBudget) {
 
 TEST(ViewModel, EveryPathTakesItsOwnPixelsOfEveryItem) {
   const TwoPaths model;
-  const PreparedItem first = item(1, 10);
-  const PreparedItem plain = item(0, 20);
-  const PreparedItem last = item(2, 30);
-  const std::vector<const PreparedItem*> items{&first, &plain, &last};
+  const std::vector<PreparedItem> items{item(1, 10), item(0, 20), item(2, 30)};
   const auto pixels = [&](PathId path, std::int64_t tokens) {
-    const GraphCapacity capacity{.tokens = tokens};
-    test::HostInputs memory(model.inputs(path, capacity));
-    memory.fill([&](InputWriter& writer) { model.fill_inputs(path, capacity, items, writer); });
-    const auto* const bytes = memory.tensors()["pixels"].as<std::uint8_t>();
-    return std::vector<std::uint8_t>(bytes, bytes + memory.rows_of("pixels"));
+    return pixels_of(model, path, {.tokens = tokens}, test::whole_items(items, path));
   };
   std::vector<std::uint8_t> whole;
   for (const std::uint8_t value : std::vector<std::uint8_t>{10, 20, 30})
@@ -89,6 +97,18 @@ TEST(ViewModel, EveryPathTakesItsOwnPixelsOfEveryItem) {
   std::vector<std::uint8_t> tiles(12, 11);
   tiles.insert(tiles.end(), 24, 31);
   EXPECT_EQ(pixels(1, 4), tiles);
+}
+
+TEST(ViewModel, APartOfAnItemHasTheViewsOfItsUnits) {
+  const TwoPaths model;
+  PreparedItem cut = item(3, 10);
+  for (std::size_t i = 0; i < 36; ++i) {
+    cut.pixels[48 + i] = static_cast<std::uint8_t>(100 + i / 12);
+  }
+  std::vector<std::uint8_t> want(24, 101);
+  std::fill(want.begin() + 12, want.end(), std::uint8_t{102});
+  EXPECT_EQ(pixels_of(model, 1, {.tokens = 2}, {{.item = &cut, .path = 1, .first = 1, .count = 2}}),
+            want);
 }
 
 }  // namespace
