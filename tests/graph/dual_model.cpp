@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 
-#include "core/check.h"
 #include "fovea/tower/ops/context.h"
 #include "graph/mock_parts.h"
 
@@ -17,6 +16,18 @@ enum Path : PathId { kGlobalPath, kLocalPath };
 void tower(PathId path, const float* row, float* out) {
   for (std::int64_t c = 0; c < DualModel::kColumns; ++c) {
     out[c] = row[c] * (path == kGlobalPath ? 3.0f : -2.0f) + 0.5f * row[(c + 1) % 8];
+  }
+}
+
+/// Counts and bytes of the units, each with a patch for every token.
+void set_units(ItemPlan& plan, const ItemUnits& global, const ItemUnits& local) {
+  for (const auto& [path, units] : {std::pair(kGlobalPath, global), std::pair(kLocalPath, local)}) {
+    const auto index = to_size(path);
+    plan.spec.units[index] = units;
+    plan.spec.path_tokens[index] = units.count * units.rows;
+    plan.spec.input_rows += units.count * units.patches;
+    plan.unit_bytes[index] = to_size(units.patches * DualModel::kColumns) * sizeof(float);
+    plan.pixel_bytes += to_size(units.count) * plan.unit_bytes[index];
   }
 }
 
@@ -66,11 +77,9 @@ ItemPlan DualModel::plan_image(std::int64_t width_px, std::int64_t height_px) co
   ItemPlan plan;
   plan.grid = {1, height_px, width_px};
   plan.spec.num_seqs = 1;
-  plan.spec.path_tokens = {kGlobal, tiles * kLocal};
+  set_units(plan, {1, kGlobal, kGlobal}, {tiles, kLocal, kLocal});
   plan.spec.out_rows =
-      kGlobal + 1 + tiles * kLocal + (tiles > 0 ? height_px * kTileSide : 0);  // newlines
-  plan.spec.input_rows = kGlobal + tiles * kLocal;
-  plan.pixel_bytes = to_size(plan.spec.input_rows * kColumns) * sizeof(float);
+      plan.spec.input_rows + 1 + (tiles > 0 ? height_px * kTileSide : 0);  // newlines
   return plan;
 }
 
@@ -84,11 +93,9 @@ PreparedItem DualModel::make_plain(std::int64_t global, std::int64_t local,
                                    std::uint64_t seed) const {
   PreparedItem item;
   item.plan.grid = {0, 0, 0};
-  item.plan.spec = {.input_rows = global + local,
-                    .out_rows = global + local,
-                    .num_seqs = 1,
-                    .path_tokens = {global, local}};
-  item.plan.pixel_bytes = to_size((global + local) * kColumns) * sizeof(float);
+  item.plan.spec.num_seqs = 1;
+  set_units(item.plan, {global > 0 ? 1 : 0, global, global}, {local > 0 ? 1 : 0, local, local});
+  item.plan.spec.out_rows = item.plan.spec.input_rows;
   item.pixels = random_pixels(item.plan.pixel_bytes / sizeof(float), false, seed);
   return item;
 }
@@ -118,17 +125,12 @@ std::vector<BufferDecl> DualModel::inputs(PathId, const GraphCapacity& capacity)
   return {{"pixels", DType::kF32, {capacity.tokens, kColumns}}, {"live", DType::kI32, {1}}};
 }
 
-void DualModel::fill_inputs(PathId path, const GraphCapacity&,
-                            std::span<const PreparedItem* const> items, InputWriter& writer) const {
+void DualModel::fill_inputs(PathId, const GraphCapacity&, std::span<const ItemPart> parts,
+                            InputWriter& writer) const {
   std::int64_t tokens = 0;
-  for (const PreparedItem* item : items) tokens += item->plan.spec.path_tokens[to_size(path)];
-  float* to = writer.claim("pixels", tokens).as<float>();
-  for (const PreparedItem* item : items) {
-    const auto& counts = item->plan.spec.path_tokens;
-    const auto* const from = reinterpret_cast<const float*>(item->pixels.data()) +
-                             (path == kLocalPath ? counts[kGlobalPath] * kColumns : 0);
-    to = std::copy_n(from, counts[to_size(path)] * kColumns, to);
-  }
+  for (const ItemPart& part : parts) tokens += part.tokens();
+  auto* to = writer.claim("pixels", tokens).as<std::uint8_t>();
+  for (const ItemPart& part : parts) to = std::ranges::copy(part.pixels(), to).out;
   *writer.claim("live", 1).as<std::int32_t>() = static_cast<std::int32_t>(tokens);
 }
 
@@ -147,26 +149,24 @@ void DualModel::forward(ExecContext& ctx, PathId path, const GraphCapacity& capa
   });
 }
 
-void DualModel::assemble(ExecContext& ctx, std::span<const PathOutput> outputs,
-                         std::span<const PreparedItem* const> items,
-                         std::span<const TensorView> out) const {
-  std::array<std::int64_t, 2> start{};  // first token of the item in each path's rows
-  for (std::size_t i = 0; i < items.size(); ++i) {
+void DualModel::assemble(ExecContext& ctx, PathId path, TensorView rows,
+                         std::span<const ItemPart> parts, std::span<const TensorView> out) const {
+  const float* next = rows.as<float>();  // of the part
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const std::int64_t begin = parts[i].first * parts[i].units().rows;
     std::byte* to = out[i].data;
-    for_each_piece(items[i]->plan, [&](int path, std::int64_t first, std::int64_t count) {
+    bool is_mine = false;  // newlines and the separator go with the piece before them
+    for_each_piece(parts[i].plan(), [&](int piece, std::int64_t first, std::int64_t count) {
       const std::size_t bytes = to_size(count * kColumns) * sizeof(float);
-      if (bytes == 0) return;
-      const float* from = path == -1 ? newline_.data() : separator_.data();
-      if (path >= 0) {
-        FOVEA_CHECK(outputs[to_size(path)].rows, kInternal, "path ", path, " is missing");
-        from = outputs[to_size(path)].rows.as<float>() + (start[to_size(path)] + first) * kColumns;
+      const float* from = piece == -1 ? newline_.data() : separator_.data();
+      if (piece >= 0) {
+        is_mine = piece == path && first >= begin && first < begin + parts[i].tokens();
+        from = next + (first - begin) * kColumns;
       }
-      ctx.stream.copy(to, reinterpret_cast<const std::byte*>(from), bytes);
+      if (is_mine) ctx.stream.copy(to, reinterpret_cast<const std::byte*>(from), bytes);
       to += bytes;
     });
-    for (std::size_t path = 0; path < 2; ++path) {
-      start[path] += items[i]->plan.spec.path_tokens[path];
-    }
+    next += parts[i].tokens() * kColumns;
   }
 }
 

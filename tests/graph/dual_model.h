@@ -9,7 +9,8 @@
 namespace fovea::test {
 
 /// A model with two towers, put together like DeepSeek-OCR: rows of the tile grid with a newline
-/// after each, then the page, then a separator. Every token has its own input row of kColumns.
+/// after each, then the page, then a separator. Every token has its own input row of kColumns. A
+/// tile is a unit, a page is one.
 class DualModel final : public EncoderGraphModel, public ItemProcessor {
  public:
   static constexpr std::int64_t kColumns = 8;
@@ -21,7 +22,7 @@ class DualModel final : public EncoderGraphModel, public ItemProcessor {
 
   /// An image cut into w x h tiles; (1, 1) has none.
   [[nodiscard]] PreparedItem make_crop(std::int64_t w, std::int64_t h, std::uint64_t seed) const;
-  /// An item of any token counts: local rows, then global rows.
+  /// An item of any token counts, one unit on each path: local rows, then global rows.
   [[nodiscard]] PreparedItem make_plain(std::int64_t global, std::int64_t local,
                                         std::uint64_t seed) const;
   [[nodiscard]] std::vector<float> reference(const PreparedItem& item) const;
@@ -34,12 +35,11 @@ class DualModel final : public EncoderGraphModel, public ItemProcessor {
   [[nodiscard]] std::int64_t path_width(PathId) const override { return kColumns; }
   [[nodiscard]] std::vector<BufferDecl> inputs(PathId path,
                                                const GraphCapacity& capacity) const override;
-  void fill_inputs(PathId path, const GraphCapacity& capacity,
-                   std::span<const PreparedItem* const> items, InputWriter& writer) const override;
+  void fill_inputs(PathId path, const GraphCapacity& capacity, std::span<const ItemPart> parts,
+                   InputWriter& writer) const override;
   void forward(ExecContext& ctx, PathId path, const GraphCapacity& capacity, const NamedTensors& in,
                TensorView out) const override;
-  void assemble(ExecContext& ctx, std::span<const PathOutput> outputs,
-                std::span<const PreparedItem* const> items,
+  void assemble(ExecContext& ctx, PathId path, TensorView rows, std::span<const ItemPart> parts,
                 std::span<const TensorView> out) const override;
 
  private:

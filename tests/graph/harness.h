@@ -19,7 +19,8 @@ namespace fovea::test {
 
 using Rows = std::vector<float>;  ///< of one item, row-major
 
-/// Items by value together with the pointers the manager takes.
+/// Items by value together with the pointers the manager takes, and with what a run of a path takes
+/// of them.
 class Batch {
  public:
   Batch() = default;
@@ -28,6 +29,14 @@ class Batch {
   }
   [[nodiscard]] const std::vector<PreparedItem>& items() const noexcept { return items_; }
   [[nodiscard]] std::span<const PreparedItem* const> pointers() const noexcept { return pointers_; }
+  /// All units that the items have on a path.
+  [[nodiscard]] std::vector<ItemPart> parts(PathId path = 0) const {
+    std::vector<ItemPart> parts;
+    for (const PreparedItem& item : items_) {
+      if (item.plan.spec.units_on(path).count > 0) parts.push_back(ItemPart::whole(item, path));
+    }
+    return parts;
+  }
 
  private:
   std::vector<PreparedItem> items_;

@@ -33,7 +33,7 @@ class FillModel final : public EncoderGraphModel, public ItemProcessor {
   [[nodiscard]] std::vector<BufferDecl> inputs(PathId, const GraphCapacity&) const override {
     return {};
   }
-  void fill_inputs(PathId, const GraphCapacity&, std::span<const PreparedItem* const>,
+  void fill_inputs(PathId, const GraphCapacity&, std::span<const ItemPart>,
                    InputWriter& writer) const override {
     fill_(writer);
   }
@@ -54,7 +54,7 @@ class Block {
   std::size_t fill(std::function<void(InputWriter&)> write) {
     const FillModel model(std::move(write));
     return fill_input_block(
-        {.model = model, .path = 0, .capacity = {}, .items = {}, .layout = layout}, memory.data(),
+        {.model = model, .path = 0, .capacity = {}, .parts = {}, .layout = layout}, memory.data(),
         scratch, copiers);
   }
   [[nodiscard]] Ints ints(std::string_view name) {

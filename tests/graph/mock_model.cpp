@@ -40,6 +40,9 @@ ItemPlan MockModel::plan_video(std::int64_t num_frames, std::int64_t width_px,
   plan.spec.out_rows = plan.spec.input_rows / kMergeArea;
   plan.spec.num_seqs = num_frames;
   plan.spec.path_tokens[0] = plan.spec.out_rows;
+  const std::int64_t patches = plan.grid[1] * plan.grid[2];
+  if (patches > 0) plan.spec.units[0] = {num_frames, patches, patches / kMergeArea};
+  plan.unit_bytes[0] = to_size(patches * row_bytes());
   plan.pixel_bytes = to_size(plan.spec.input_rows * row_bytes());
   return plan;
 }
@@ -105,20 +108,18 @@ std::vector<BufferDecl> MockModel::inputs(PathId, const GraphCapacity& capacity)
   return decls;
 }
 
-void MockModel::fill_inputs(PathId, const GraphCapacity&,
-                            std::span<const PreparedItem* const> items, InputWriter& writer) const {
+void MockModel::fill_inputs(PathId, const GraphCapacity&, std::span<const ItemPart> parts,
+                            InputWriter& writer) const {
   if (options_.before_fill) options_.before_fill();
   std::int64_t rows = 0;
-  std::vector<std::int32_t>::size_type seqs = 0;
-  for (const PreparedItem* item : items) {
-    rows += item->plan.spec.input_rows;
-    seqs += to_size(item->plan.spec.num_seqs);
+  std::int64_t seqs = 0;
+  for (const ItemPart& part : parts) {
+    rows += part.patches();
+    seqs += part.seqs();
   }
   if (options_.forgotten_buffer != "pixel_values") {
     auto* to = writer.claim("pixel_values", rows).as<std::uint8_t>();
-    for (const PreparedItem* item : items) {
-      to = std::copy(item->pixels.begin(), item->pixels.end(), to);
-    }
+    for (const ItemPart& part : parts) to = std::ranges::copy(part.pixels(), to).out;
   }
   if (options_.forgotten_buffer != "live") {
     auto* const live = writer.claim("live", 2).as<std::int32_t>();
@@ -126,13 +127,11 @@ void MockModel::fill_inputs(PathId, const GraphCapacity&,
     live[1] = static_cast<std::int32_t>(seqs);
   }
   if (options_.forgotten_buffer != "cu_seqlens") {
-    auto* offset =
-        writer.claim("cu_seqlens", static_cast<std::int64_t>(seqs) + 1).as<std::int32_t>();
+    auto* offset = writer.claim("cu_seqlens", seqs + 1).as<std::int32_t>();
     *offset = 0;
-    for (const PreparedItem* item : items) {
-      const Grid& grid = item->plan.grid;
-      for (std::int64_t frame = 0; frame < grid[0]; ++frame, ++offset) {
-        offset[1] = offset[0] + static_cast<std::int32_t>(grid[1] * grid[2]);
+    for (const ItemPart& part : parts) {
+      for (std::int64_t frame = 0; frame < part.count; ++frame, ++offset) {
+        offset[1] = offset[0] + static_cast<std::int32_t>(part.units().patches);
       }
     }
   }

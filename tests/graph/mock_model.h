@@ -33,7 +33,7 @@ struct MockOptions {
 
 /// The model "M" of the encoder graph specification, section 12: merge 2, a linear layer on rows,
 /// then the mean over groups of 4 rows. So that stale offsets show, each output row also gets the
-/// length of its attention sequence. Rows are f32.
+/// length of its attention sequence. Rows are f32. A unit is a frame.
 class MockModel final : public EncoderGraphModel, public ItemProcessor {
  public:
   explicit MockModel(MockOptions options = {});
@@ -54,8 +54,8 @@ class MockModel final : public EncoderGraphModel, public ItemProcessor {
   [[nodiscard]] std::int64_t path_width(PathId) const override { return options_.hidden; }
   [[nodiscard]] std::vector<BufferDecl> inputs(PathId path,
                                                const GraphCapacity& capacity) const override;
-  void fill_inputs(PathId path, const GraphCapacity& capacity,
-                   std::span<const PreparedItem* const> items, InputWriter& writer) const override;
+  void fill_inputs(PathId path, const GraphCapacity& capacity, std::span<const ItemPart> parts,
+                   InputWriter& writer) const override;
   void forward(ExecContext& ctx, PathId path, const GraphCapacity& capacity, const NamedTensors& in,
                TensorView out) const override;
 

@@ -18,11 +18,20 @@ using namespace test;  // NOLINT: the harness is written for these tests
 TEST(ExactCapacity, CountsItemsTokensAndSequences) {
   const MockModel model;
   const Batch batch = mock_batch(model, {{1, 4, 4}, {2, 6, 4}});
-  const GraphCapacity capacity = exact_capacity(0, batch.pointers());
+  const GraphCapacity capacity = exact_capacity(batch.parts());
   EXPECT_EQ(capacity.items, 2);
   EXPECT_EQ(capacity.tokens, 4 + 2 * 6);
   EXPECT_EQ(capacity.seqs, 3);
-  EXPECT_EQ(exact_capacity(0, {}).tokens, 0);
+  EXPECT_EQ(exact_capacity({}).tokens, 0);
+}
+
+TEST(ExactCapacity, CountsAnItemOnceHoweverManyPartsItHas) {
+  const MockModel model;
+  const Batch batch = mock_batch(model, {{5, 4, 4}, {1, 4, 4}});
+  const PreparedItem& video = batch.items()[0];
+  const std::vector<ItemPart> parts{
+      {&video, 0, 0, 1}, {&video, 0, 2, 2}, ItemPart::whole(batch.items()[1], 0)};
+  EXPECT_EQ(exact_capacity(parts), (GraphCapacity{.tokens = 16, .items = 2, .seqs = 4}));
 }
 
 class SizedForwardTest : public ::testing::Test {
@@ -33,12 +42,13 @@ class SizedForwardTest : public ::testing::Test {
     memory.reserve(0, forward.need());
     return forward;
   }
-  /// The rows of the batch after feed and submit.
-  [[nodiscard]] Rows run(const SizedForward& forward) {
-    forward.feed(lane, memory, batch.pointers(), scratch);
+  /// The rows of the batch, or of parts of it, after feed and submit.
+  [[nodiscard]] Rows run(const SizedForward& forward) { return run(forward, batch.parts()); }
+  [[nodiscard]] Rows run(const SizedForward& forward, const std::vector<ItemPart>& parts) {
+    forward.feed(lane, memory, parts, scratch);
     forward.submit(lane, memory, /*is_recorded=*/false);
     lane.synchronize();
-    const TensorView rows = forward.output(memory, batch.pointers()).rows;
+    const TensorView rows = forward.output(memory, parts);
     return {rows.as<float>(), rows.as<float>() + rows.shape.elements()};
   }
   [[nodiscard]] Rows expected() const { return model.reference(batch.items().front()); }
@@ -63,16 +73,24 @@ TEST_F(SizedForwardTest, NeedsWhatItsForwardInputsAndRowsTake) {
 }
 
 TEST_F(SizedForwardTest, GivesTheSameRowsExactAndWithRoomToSpare) {
-  const SizedForward exact = sized(exact_capacity(0, batch.pointers()));
+  const SizedForward exact = sized(exact_capacity(0, batch.parts()));
   EXPECT_TRUE(same_bits(run(exact), expected()));
   const SizedForward roomy = sized({.tokens = 64, .items = 4, .seqs = 4});
   memory.fill_with_nan();
   EXPECT_TRUE(same_bits(run(roomy), expected()));
 }
 
+TEST_F(SizedForwardTest, GivesTheRowsOfSomeUnits) {
+  batch = mock_batch(model, {{3, 4, 4}});
+  const Rows all = run(sized(exact_capacity(batch.parts())));
+  const std::vector<ItemPart> last{{&batch.items()[0], 0, 1, 2}};
+  const SizedForward some = sized({.tokens = 64, .items = 4, .seqs = 4});
+  EXPECT_TRUE(same_bits(run(some, last), Rows(all.begin() + std::ssize(all) / 3, all.end())));
+}
+
 TEST_F(SizedForwardTest, OutputIsAPrefixOfTheBufferInItsMemory) {
   const SizedForward forward = sized({.tokens = 64, .items = 4, .seqs = 4});
-  const TensorView rows = forward.output(memory, batch.pointers()).rows;
+  const TensorView rows = forward.output(memory, batch.parts());
   EXPECT_EQ(rows.data, memory.addresses(0).output);
   EXPECT_EQ(rows.shape, (Shape{4, 32}));
 }
@@ -94,7 +112,7 @@ TEST_F(SizedForwardTest, ZerosAreNoLiveRows) {
 TEST_F(SizedForwardTest, RefusesItemsThatAnInputIsTooSmallFor) {
   const SizedForward forward = sized({.tokens = 1, .items = 1, .seqs = 1});
   test::expect_error(ErrorCode::kUnavailable, "",
-                     [&] { forward.feed(lane, memory, batch.pointers(), scratch); });
+                     [&] { forward.feed(lane, memory, batch.parts(), scratch); });
   EXPECT_EQ(model.forwards_run(), 0);
 }
 

@@ -74,7 +74,7 @@ class BoundedModel final : public EncoderGraphModel, public ItemProcessor {
                                                const GraphCapacity& capacity) const override {
     return inner_.inputs(path, capacity);
   }
-  void fill_inputs(PathId, const GraphCapacity&, std::span<const PreparedItem* const>,
+  void fill_inputs(PathId, const GraphCapacity&, std::span<const ItemPart>,
                    InputWriter&) const override {}
   void forward(ExecContext&, PathId, const GraphCapacity&, const NamedTensors&,
                TensorView) const override {}
