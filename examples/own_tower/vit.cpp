@@ -169,23 +169,22 @@ std::vector<fovea::BufferDecl> Model::inputs(fovea::PathId,
 }
 
 void Model::fill_inputs(fovea::PathId, const fovea::GraphCapacity&,
-                        std::span<const fovea::PreparedItem* const> items,
-                        fovea::InputWriter& writer) const {
+                        std::span<const fovea::ItemPart> parts, fovea::InputWriter& writer) const {
   const std::int64_t patches = std::accumulate(
-      items.begin(), items.end(), std::int64_t{0},
-      [](std::int64_t sum, const auto* item) { return sum + item->plan.spec.input_rows; });
+      parts.begin(), parts.end(), std::int64_t{0},
+      [](std::int64_t sum, const fovea::ItemPart& part) { return sum + part.patches(); });
   const auto narrow = [](std::int64_t value) { return static_cast<std::int32_t>(value); };
   auto* live = writer.claim("live", 2).as<std::int32_t>();
-  auto* offsets = writer.claim("cu_seqlens", std::ssize(items) + 1).as<std::int32_t>();
+  auto* offsets = writer.claim("cu_seqlens", std::ssize(parts) + 1).as<std::int32_t>();
   auto* sources = writer.claim("sources", patches).as<std::int32_t>();
   auto* positions = writer.claim("positions", patches).as<std::int32_t>();
   std::byte* const pixels = writer.claim("pixels", patches * kPatchBytes).data;
   live[0] = narrow(patches);
-  live[1] = narrow(std::ssize(items));
+  live[1] = narrow(std::ssize(parts));
   *offsets = 0;
   std::int64_t begin = 0;  // of the image, in bytes
-  for (const fovea::PreparedItem* item : items) {
-    const auto [frames, rows, columns] = item->plan.grid;
+  for (const fovea::ItemPart& part : parts) {
+    const auto [frames, rows, columns] = part.plan().grid;
     const std::int64_t stride = columns * kPatch * 3;
     for (std::int64_t patch = 0; patch < rows * columns; ++patch) {
       const std::int64_t y = patch / columns;
@@ -196,8 +195,8 @@ void Model::fill_inputs(fovea::PathId, const fovea::GraphCapacity&,
       }
       for (const std::int64_t value : {y, x, rows, columns}) *positions++ = narrow(value);
     }
-    writer.copy(pixels + begin, item->pixels);
-    begin += std::ssize(item->pixels);
+    writer.copy(pixels + begin, part.pixels());
+    begin += std::ssize(part.pixels());
     offsets[1] = offsets[0] + narrow(rows * columns);
     ++offsets;
   }

@@ -59,7 +59,7 @@ class Model final : public fovea::EncoderGraphModel {
   [[nodiscard]] std::vector<fovea::BufferDecl> inputs(
       fovea::PathId path, const fovea::GraphCapacity& capacity) const override;
   void fill_inputs(fovea::PathId path, const fovea::GraphCapacity& capacity,
-                   std::span<const fovea::PreparedItem* const> items,
+                   std::span<const fovea::ItemPart> parts,
                    fovea::InputWriter& writer) const override;
   void forward(fovea::ExecContext& ctx, fovea::PathId path, const fovea::GraphCapacity& capacity,
                const fovea::NamedTensors& in, fovea::TensorView out) const override;
