@@ -55,10 +55,11 @@ TEST_P(OverlapTest, AReaderIsWaitedForOnTheDeviceAlone) {
   const auto reader = h.device->create_stream();
   (void)h.manager.execute(first.pointers(), rows.views());  // memory has grown
   const std::int64_t before = h.device->host_waits();
-  (void)h.manager.execute(first.pointers(), rows.views(), reader.get());
+  (void)h.manager.execute(first.pointers(), rows.views(), {.reader = reader.get()});
   EXPECT_EQ(h.device->host_waits(), before);
   reader->copy(kept.views()[0].data, rows.views()[0].data, rows.views()[0].bytes());
-  (void)h.manager.execute(second.pointers(), rows.views(), reader.get());  // the same memory
+  (void)h.manager.execute(second.pointers(), rows.views(),
+                          {.reader = reader.get()});  // the same memory
   (void)h.manager.execute_eager(
       second.pointers(), OutputRows(*h.device, second, h.model.graph_spec().out_width).views());
   reader->synchronize();

@@ -73,7 +73,7 @@ TEST_F(SizedForwardTest, NeedsWhatItsForwardInputsAndRowsTake) {
 }
 
 TEST_F(SizedForwardTest, GivesTheSameRowsExactAndWithRoomToSpare) {
-  const SizedForward exact = sized(exact_capacity(0, batch.parts()));
+  const SizedForward exact = sized(exact_capacity(batch.parts()));
   EXPECT_TRUE(same_bits(run(exact), expected()));
   const SizedForward roomy = sized({.tokens = 64, .items = 4, .seqs = 4});
   memory.fill_with_nan();

@@ -35,7 +35,7 @@ class UnitReuseTest : public ::testing::Test {
   void find() {
     pointers_.clear();
     for (const PreparedItem& item : items_) pointers_.push_back(&item);
-    reuse_.find(pointers_, 1);
+    reuse_.find(pointers_, {}, 1);
   }
   /// Units [first, first + count) of those that run, as "first+count" of consecutive ones.
   [[nodiscard]] std::string parts(std::size_t item, std::int64_t first, std::int64_t count) const {

@@ -23,8 +23,8 @@ class BudgetGraphTest : public ::testing::Test {
     const GraphCapacity size{.tokens = tokens, .items = 4, .seqs = 4};
     return {model, *device, {.budget = tokens}, std::span(&size, 1)};
   }
-  [[nodiscard]] PathOutput replay(const BudgetGraph& graph) {
-    return graph.replay(lane, memory, batch.pointers(), scratch);
+  [[nodiscard]] TensorView replay(const BudgetGraph& graph) {
+    return graph.replay(lane, memory, batch.parts(), scratch);
   }
 
   MockModel model;
@@ -40,9 +40,9 @@ TEST_F(BudgetGraphTest, ReplaysIntoAPrefixOfTheOutput) {
   BudgetGraph graph = make_graph(16);
   memory.reserve(0, graph.need());
   graph.capture(lane, memory);
-  const PathOutput output = replay(graph);
-  EXPECT_EQ(output.rows.shape, (Shape{4, 32}));
-  EXPECT_EQ(output.rows.data, memory.addresses(0).output);
+  const TensorView rows = replay(graph);
+  EXPECT_EQ(rows.shape, (Shape{4, 32}));
+  EXPECT_EQ(rows.data, memory.addresses(0).output);
   EXPECT_GT(graph.recording_bytes(), 0u);
 }
 
@@ -65,7 +65,7 @@ class GraphOfTwoSizes : public BudgetGraphTest {
     EXPECT_EQ(graph.is_complete(), complete);
     const Batch items = mock_batch(timed, std::vector<Grid>(count, grid));
     *options.clock_ms = 0;
-    EXPECT_EQ(graph.replay(lane, memory, items.pointers(), scratch).rows.shape[0],
+    EXPECT_EQ(graph.replay(lane, memory, items.parts(), scratch).shape[0],
               static_cast<std::int64_t>(count) * grid[1] * grid[2] / 4);
     return *options.clock_ms;
   }
@@ -108,7 +108,7 @@ TEST_F(BudgetGraphTest, TellsOpsWhatIsRecorded) {
   graph.capture(lane, memory);
   EXPECT_EQ(model.forwards_recorded(), 3) << "two rehearsals and the recording";
   (void)replay(graph);
-  (void)EagerRunner(model, lane).run(0, batch.pointers(), scratch);
+  (void)EagerRunner(model, lane).run(0, batch.parts(), scratch);
   EXPECT_EQ(model.forwards_recorded(), 3);
 }
 
@@ -121,7 +121,7 @@ TEST_F(BudgetGraphTest, RefusesToReplayOverMemoryThatHasMoved) {
   expect_error(ErrorCode::kInternal, "memory of the graph of budget 16 has moved since capture",
                [&] { (void)replay(small); });
   small.capture(lane, memory);
-  EXPECT_EQ(replay(small).rows.shape, (Shape{4, 32}));
+  EXPECT_EQ(replay(small).shape, (Shape{4, 32}));
 }
 
 TEST_F(BudgetGraphTest, RefusesToReplayBeforeCaptureAndToCaptureWithoutRoom) {
