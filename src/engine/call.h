@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <span>
 #include <vector>
 
@@ -33,9 +34,10 @@ struct Call {
   const EncodeOptions& how;
   const Destinations& to;
   std::vector<Embedding> results;
-  std::vector<Item> items;          // each with its result
-  std::vector<RowMove> known = {};  // of rows that came with the call, or are in the cache
-  std::int64_t done = 0;            // items, for how.progress
+  std::vector<Item> items;             // each with its result
+  std::deque<SharedItem> shared = {};  // items that come a few units at a time
+  std::vector<RowMove> known = {};     // of rows that came with the call, or are in the cache
+  std::int64_t done = 0;               // items, for how.progress
   std::int64_t told = 0;
 };
 

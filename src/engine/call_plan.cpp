@@ -218,6 +218,10 @@ std::vector<CallWindow> order_call(const CallLimits& limits, CallSizes sizes) {
   for (const ItemPiece& piece : pieces_of(limits, packed)) {
     if (piece.share.units.count > 0) packed[piece.item].reset();  // the session shares it out
   }
+  const bool are_cut = limits.packing == PackingPolicy::kUnits;
+  for (std::optional<ItemPlan>& size : packed) {  // long ones are prepared apart from others
+    if (are_cut && size && size->pixel_bytes > limits.window_bytes) size.reset();
+  }
   std::vector<CallWindow> windows;
   for (std::size_t item = 0; item < sizes.size(); ++item) {
     if (packed[item]) continue;

@@ -86,6 +86,7 @@ void Engine::Impl::run(Call& call, CachedCall& cached) {
     const PreparedWindows::Window window = windows.next();
     check_interrupt();  // the end of a call is no error of its items
     submit(*session, window, call);
+    if (!window.is_last) continue;
     call.done += std::ssize(window.items);
     if (on_host()) finish_encoded(window.items);
     call.tell(on_host() ? call.done : before);  // a GPU is still at work on this window
@@ -95,6 +96,8 @@ void Engine::Impl::run(Call& call, CachedCall& cached) {
   last.insert(last.end(), found.begin(), found.end());
   if (!call.known.empty()) session->move(std::exchange(call.known, {}));
   session->finish();
+  for (SharedItem& item : call.shared) item.finish();
+  call.shared.clear();
   finish_encoded(last);
   move_seen(*session, call);
   call.tell(call.done);
@@ -158,6 +161,11 @@ void Engine::Impl::submit(GroupSession& session, const PreparedWindows::Window& 
   Assignment assignment{.counts = std::vector<std::size_t>(replicas->size())};
   for (std::size_t i = 0; i < window.items.size(); ++i) {
     Item& item = *window.items[i];
+    if (window.is_stream) {
+      const std::optional<TowerItem> units = take_units(session, call, item);
+      if (units) items.push_back(*units);
+      continue;
+    }
     describe(item);
     if (item.prepared.error) {
       call.fail(item, *item.prepared.error);
@@ -178,6 +186,35 @@ void Engine::Impl::submit(GroupSession& session, const PreparedWindows::Window& 
     session.begin(items, assignment, call.how);
   }
   for (Item* item : window.items) item->prepared = {};
+}
+
+std::optional<TowerItem> Engine::Impl::take_units(GroupSession& session, Call& call, Item& item) {
+  const PreparedMedia& prepared = item.prepared;
+  const bool is_first = prepared.error || prepared.units.first == 0;
+  if (is_first && item.shared != nullptr) {  // what has begun counts no more
+    session.finish();
+    session.attach({&call.to.stream, 1});
+    item.shared = nullptr;
+    call.shared.pop_back();
+  }
+  if (is_first) describe(item);
+  if (prepared.error) {
+    call.fail(item, *prepared.error);
+    return std::nullopt;
+  }
+  const ItemPlan& plan = prepared.item.plan;
+  if (is_first && call.has_room(item, final_rows(plan, options.video_pruning_rate))) {
+    if (item.claim) item.result().cache = CacheUse::kBypass;  // it would hold the item as a whole
+    item.claim.reset();
+    item.shared = &call.shared.emplace_back(TowerItem{&prepared.item, tower_target(item)},
+                                            model().graph_spec().out_width);
+  }
+  if (item.shared == nullptr) return std::nullopt;
+  if (prepared.is_last) {
+    item.result().times = prepared.times;
+    item.result().timestamps = prepared.timestamps;
+  }
+  return item.shared->add(prepared.item, {.units = prepared.units, .counts = is_first});
 }
 
 Engine::Engine(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}

@@ -69,7 +69,13 @@ struct Engine::Impl {
   /// The model that prepares items; the replicas have the same one or copies of it.
   [[nodiscard]] const EncoderGraphModel& model() const { return *models.front(); }
   [[nodiscard]] PrepareContext prepare_context() {
-    return {model(), options.media, decode_budget, decode_processes.get(), options.log};
+    const bool are_cut = options.packing == PackingPolicy::kUnits;
+    return {.model = model(),
+            .options = options.media,
+            .budget = decode_budget,
+            .processes = decode_processes.get(),
+            .log = options.log,
+            .most_bytes = are_cut ? window_budget_bytes(decode_pool.size()) : 0};
   }
   /// All devices are of one kind.
   [[nodiscard]] bool on_host() const { return backends.front().device->properties().host_memory; }
@@ -126,6 +132,9 @@ struct Engine::Impl {
                                                            const Selection& items);
   /// Fills in the results of a window, without rows, and has the replicas begin to write those.
   void submit(GroupSession& session, const PreparedWindows::Window& window, Call& call);
+  /// As submit for an item of which a few units are there. @return them, if the item has not
+  /// failed.
+  [[nodiscard]] std::optional<TowerItem> take_units(GroupSession& session, Call& call, Item& item);
   /// Fills in the result of an item that came as rows, and notes that these are to be moved.
   void take_finished(Call& call, Item& item);
   /// Fills in the results of items from the encoder cache, and notes that their rows are to be

@@ -5,6 +5,7 @@
 
 #include "engine/cached/item_key.h"
 #include "engine/prepare.h"
+#include "engine/replicas/shared_item.h"
 #include "fovea/embedding.h"
 #include "fovea/media.h"
 #include "fovea/tower/models/encoder_graph_model.h"
@@ -22,6 +23,7 @@ struct Item {
   std::optional<ItemKey> key = {};            ///< absent: the encoder cache is not asked
   std::optional<RowCache::Claim> claim = {};  ///< to its rows: to encode, to read or to wait
   PreparedMedia prepared = {};                ///< until the tower has begun with it
+  SharedItem* shared = nullptr;               ///< its shares, if it comes a few units at a time
 
   [[nodiscard]] Embedding& result() const noexcept { return *target.result; }
 };

@@ -30,27 +30,38 @@ namespace {
 /// Thrown where the window has no room for an item.
 struct Postponed {};
 
+/// Thrown where an item is too long to be prepared as a whole.
+struct Long {};
+
 /// The way of one item from its source to resized bytes.
 class Preparation {
  public:
-  /// @param place and `plan` as prepare_media. @param result is filled in. All must outlive this
-  /// object.
+  /// @param place, `plan` and `sink` as prepare_media. @param result is filled in. All must outlive
+  /// this object.
   Preparation(const PrepareContext& context, const MediaItem& media, WindowBudget::Place* place,
-              const ItemPlan* plan, PreparedMedia& result)
+              const ItemPlan* plan, const UnitSink* sink, PreparedMedia& result)
       : context_(context),
+        sink_(sink),
         processor_(context.model.processor()),
         media_(media),
         place_(place),
         plan_(plan),
         result_(result),
         deadline_(media.name, limits().decode_deadline),
-        writer_(processor_, media, limits(), result.item, plan) {}
+        writer_(processor_, media, limits(), result.item, plan) {
+    if (sink == nullptr) return;
+    const auto hold = [this](PreparedItem units, const UnitRange& range) { send(units, range); };
+    writer_.send_units(hold, sink->most_bytes);
+  }
 
-  /// @throws Postponed.
+  /// @throws Postponed, Long.
   void run() {
     if (place_ != nullptr && place_->is_too_late()) throw Postponed();
     check_source(media_);
     std::visit([this](const auto& source) { add(source); }, media_.source);
+    if (sink_ == nullptr) return;
+    result_.item = std::move(held_.item);
+    result_.units = held_.units;
   }
 
  private:
@@ -262,8 +273,21 @@ class Preparation {
     return taken;
   }
 
+  /// Hands on the units before; the last ones stay until everything is known.
+  void send(PreparedItem& units, const UnitRange& range) {
+    if (range.first > 0) {
+      (void)wait([&] {
+        sink_->take(std::move(held_));
+        return true;
+      });
+    }
+    held_ = {.item = std::move(units), .units = range, .is_last = false};
+  }
+
   /// Room in the window for the pixels of the item, asked for once and before anything is decoded.
   void claim(const ItemPlan& plan) {
+    const bool is_long = context_.most_bytes > 0 && plan.pixel_bytes > context_.most_bytes;
+    if (sink_ == nullptr && is_long && is_row_of_frames(plan)) throw Long();
     WindowBudget::Place* const place = std::exchange(place_, nullptr);
     if (place == nullptr) return;
     if (!wait([&] { return place->take(plan.pixel_bytes); })) throw Postponed();
@@ -274,6 +298,8 @@ class Preparation {
   }
 
   const PrepareContext& context_;
+  const UnitSink* sink_;  // null: units stay in the result
+  PreparedMedia held_;    // the units that came last
   const ItemProcessor& processor_;
   const MediaItem& media_;
   WindowBudget::Place* place_;  // null: there is room
@@ -349,12 +375,15 @@ std::optional<ItemPlan> plan_ahead(const EncoderGraphModel& model, const MediaIt
 }
 
 PreparedMedia prepare_media(const PrepareContext& context, const MediaItem& media,
-                            WindowBudget::Place* place, const ItemPlan* plan) {
+                            WindowBudget::Place* place, const ItemPlan* plan,
+                            const UnitSink* sink) {
   PreparedMedia result;
   try {
-    Preparation(context, media, place, plan, result).run();
+    Preparation(context, media, place, plan, sink, result).run();
   } catch (const Postponed&) {
     return {.postponed = true};
+  } catch (const Long&) {
+    return {.is_long = true};
   } catch (const Error& error) {
     check_interrupt();  // what ends the call is no error of the item
     result.error = named(media, error);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <functional>
 #include <optional>
 #include <span>
 #include <vector>
@@ -21,11 +22,14 @@ namespace fovea {
 /// empty where the source is finished rows, which are checked alone.
 struct PreparedMedia {
   PreparedItem item;
+  UnitRange units = {};  ///< of an item that comes a few units at a time: those that are here
+  bool is_last = true;   ///< no more units of it will come
   std::vector<double>
       timestamps;  ///< of the temporal patches of a video, ItemProcessor::timestamps
   StageTimes times;
   std::optional<Error> error;
   bool postponed = false;  ///< the window has no room for the item, which is empty
+  bool is_long = false;    ///< it would hold more than PrepareContext::most_bytes, and is empty
 };
 
 /// What the items of an engine are prepared with; owns nothing.
@@ -35,6 +39,15 @@ struct PrepareContext {
   DecodeBudget& budget;                         ///< of everything that decodes for the engine
   media::DecodeProcesses* processes = nullptr;  ///< where items are decoded; null: here
   LogSink* log = nullptr;                       ///< warned of frames that are lost
+  /// A video of more pixels is not prepared as a whole, but by UnitStream. 0: any is.
+  std::size_t most_bytes = 0;
+};
+
+/// Where the units of a long video go: PreparedMedia with these units, the last with what is known
+/// at the end. Units that begin with the first take the place of all that came before.
+struct UnitSink {
+  std::function<void(PreparedMedia units)> take;
+  std::size_t most_bytes;  ///< FrameWriter::send_units
 };
 
 /// The size of an item as far as it can be told without decoding: by the description of pixels and
@@ -52,10 +65,12 @@ struct PrepareContext {
 /// Null: there is room.
 /// @param plan of the item, as plan_ahead made it; used unless what is decoded has another size,
 /// which a file may have by now. Null: none.
+/// @param sink where all units go; null: they stay in the result.
 /// @throws Error(kCancelled) or Error(kDeadline), as check_interrupt, if the thread is to end.
 [[nodiscard]] PreparedMedia prepare_media(const PrepareContext& context, const MediaItem& media,
                                           WindowBudget::Place* place = nullptr,
-                                          const ItemPlan* plan = nullptr);
+                                          const ItemPlan* plan = nullptr,
+                                          const UnitSink* sink = nullptr);
 
 /// As prepare_media for all of `media` at once, spread over the pool.
 [[nodiscard]] std::vector<PreparedMedia> prepare_all(const PrepareContext& context,

@@ -27,13 +27,13 @@ void prepare(const PreparedWindows::Source& source, const Selection& items,
   });
 }
 
-/// Takes the postponed items out of a window without replicas.
-Window take_postponed(Window& window) {
-  const auto is_postponed = [](const Item* item) { return item->prepared.postponed; };
-  Window later;
-  std::ranges::copy_if(window.items, std::back_inserter(later.items), is_postponed);
-  std::erase_if(window.items, is_postponed);
-  return later;
+/// Takes the items for which `is` holds out of a window without replicas.
+template <class Is>
+Selection take(Window& window, Is is) {
+  Selection taken;
+  std::ranges::copy_if(window.items, std::back_inserter(taken), is);
+  std::erase_if(window.items, is);
+  return taken;
 }
 
 }  // namespace
@@ -46,6 +46,13 @@ PreparedWindows::PreparedWindows(const Source& source, std::vector<Window> windo
 
 void PreparedWindows::prepare_first() {
   if (done()) return;
+  if (const Window& window = windows_.front(); window.is_stream) {
+    constexpr std::size_t kTakes = 8;  // that memory for one window has room for; four are in use
+    const Item& item = *window.items.front();
+    stream_.emplace(source_.context, *item.media, item.plan ? &*item.plan : nullptr,
+                    source_.window_bytes / kTakes);
+    return;
+  }
   const std::launch policy = source_.on_host ? std::launch::deferred : std::launch::async;
   next_ = std::async(policy, [this, &window = windows_.front(), under = current_interrupt()] {
     const InterruptScope scope(under);
@@ -54,11 +61,27 @@ void PreparedWindows::prepare_first() {
 }
 
 PreparedWindows::Window PreparedWindows::next() {
+  if (stream_) return next_units();
   next_.get();
   Window window = std::move(windows_.front());
   windows_.pop_front();
-  Window later = take_postponed(window);
-  if (!later.items.empty()) windows_.push_front(std::move(later));
+  Selection later = take(window, [](const Item* item) { return item->prepared.postponed; });
+  if (!later.empty()) windows_.push_front({.items = std::move(later), .replicas = {}});
+  for (Item* item : take(window, [](const Item* some) { return some->prepared.is_long; })) {
+    windows_.push_front({.items = {item}, .replicas = {}, .is_stream = true});
+  }
+  prepare_first();
+  return window;
+}
+
+PreparedWindows::Window PreparedWindows::next_units() {
+  Window window = windows_.front();
+  Item& item = *window.items.front();
+  item.prepared = stream_->next();
+  window.is_last = item.prepared.is_last;
+  if (!window.is_last) return window;
+  stream_.reset();
+  windows_.pop_front();
   prepare_first();
   return window;
 }

@@ -46,16 +46,17 @@ std::int64_t ItemPart::seqs() const noexcept {
 }
 
 std::span<const std::uint8_t> ItemPart::pixels() const noexcept {
-  const std::span<const std::uint8_t> all = item->pixels;
+  const std::span<const std::uint8_t> here = item->pixels;
   const std::size_t bytes = plan().unit_bytes[static_cast<std::size_t>(path)];
-  if (bytes == 0) return all;
+  if (bytes == 0) return here;
   std::size_t begin = static_cast<std::size_t>(first) * bytes;
   for (int before = 0; before < path; ++before) {
     begin += static_cast<std::size_t>(plan().spec.units_on(before).count) *
              plan().unit_bytes[static_cast<std::size_t>(before)];
   }
-  const std::size_t wanted = static_cast<std::size_t>(count) * bytes;
-  return all.subspan(begin, std::min(wanted, all.size() - begin));
+  begin -= item->first_byte;
+  return here.subspan(begin,
+                      std::min(static_cast<std::size_t>(count) * bytes, here.size() - begin));
 }
 
 std::vector<ItemUnits> units_of(const ItemSpec& spec) {

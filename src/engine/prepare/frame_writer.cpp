@@ -1,6 +1,8 @@
 // Plan before memory: pixels are allocated when the first frame is there and its plan is allowed.
 #include "engine/prepare/frame_writer.h"
 
+#include <algorithm>
+
 #include "core/check.h"
 #include "core/interrupt.h"
 #include "core/stopwatch.h"
@@ -12,6 +14,11 @@ void check_frames(const MediaItem& media, std::int64_t num_frames, const MediaLi
   FOVEA_CHECK(media.modality == Modality::kVideo || num_frames == 1, kInvalidArgument,
               "an image has 1 frame, got ", num_frames);
   media::check_num_frames(num_frames, media.name, limits);
+}
+
+bool is_row_of_frames(const ItemPlan& plan) noexcept {
+  return plan.modality == Modality::kVideo && plan.layout == PixelLayout::kImages &&
+         ItemShare::path_of(plan.spec) == 0 && plan.unit_bytes[0] > 0;
 }
 
 ItemPlan plan_size(const ItemProcessor& processor, const ItemSize& size, const std::string& name,
@@ -29,6 +36,7 @@ void FrameWriter::expect(std::int64_t num_frames) {
   next_ = 0;
   is_planned_ = false;
   item_.pixels.clear();
+  units_ = {};
 }
 
 const ItemPlan& FrameWriter::plan_for(std::int64_t width_px, std::int64_t height_px) {
@@ -52,10 +60,37 @@ void FrameWriter::announce(std::int64_t width_px, std::int64_t height_px) {
 
 void FrameWriter::add(const RgbView& frame) {
   check_interrupt();
+  if (sink_) return add_to_units(frame);
   const Stopwatch watch;
   item_.pixels.resize(item_.plan.pixel_bytes);
   processor_.fill_frame(item_.plan, next_++, frame, item_.pixels);
   resize_ms_ += watch.elapsed_ms();
+}
+
+void FrameWriter::add_to_units(const RgbView& frame) {
+  const Stopwatch watch;
+  const ItemPlan& plan = item_.plan;
+  const std::size_t frame_bytes = plan.pixel_bytes / static_cast<std::size_t>(plan.num_frames);
+  const std::size_t unit_bytes = plan.unit_bytes[0];
+  const std::size_t most_units = std::max<std::size_t>(most_bytes_ / unit_bytes, 1);
+  const std::size_t begin = static_cast<std::size_t>(next_) * frame_bytes;  // in the item
+  if (units_.pixels.empty() || next_ == 0) {
+    const std::size_t bytes = std::min(most_units * unit_bytes, plan.pixel_bytes - begin);
+    units_ = {.plan = plan, .pixels = std::vector<std::uint8_t>(bytes), .first_byte = begin};
+  }
+  // As a video that begins with these frames: that is where frames are resized to.
+  ItemPlan part = plan;
+  part.pixel_bytes = units_.pixels.size();
+  part.num_frames = static_cast<std::int64_t>(part.pixel_bytes / frame_bytes);
+  processor_.fill_frame(part, static_cast<std::int64_t>((begin - units_.first_byte) / frame_bytes),
+                        frame, units_.pixels);
+  ++next_;
+  resize_ms_ += watch.elapsed_ms();
+  if (begin + frame_bytes < units_.first_byte + units_.pixels.size()) return;
+  const auto first = static_cast<std::int64_t>(units_.first_byte / unit_bytes);
+  const auto count =
+      static_cast<std::int64_t>((units_.pixels.size() + unit_bytes - 1) / unit_bytes);
+  sink_(std::exchange(units_, {}), {first, count});
 }
 
 }  // namespace fovea

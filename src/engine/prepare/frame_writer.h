@@ -1,8 +1,11 @@
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
+#include <utility>
 
 #include "fovea/media.h"
 #include "fovea/options.h"
@@ -15,6 +18,10 @@ namespace fovea {
 /// @throws Error(kInvalidArgument).
 void check_frames(const MediaItem& media, std::int64_t num_frames, const MediaLimits& limits);
 
+/// Whether the units of an item can be prepared a few at a time: whether they are frames of a
+/// video, on one path.
+[[nodiscard]] bool is_row_of_frames(const ItemPlan& plan) noexcept;
+
 /// The plan of an item of this size. @param name for messages.
 /// @throws Error(kInvalidArgument) if the item would have more patches than the limit, and as the
 /// processor.
@@ -25,6 +32,9 @@ void check_frames(const MediaItem& media, std::int64_t num_frames, const MediaLi
 /// is kept. The size of the first frame fixes the plan.
 class FrameWriter {
  public:
+  /// Takes units of a video whose frames are complete: the item holds their pixels alone.
+  using Sink = std::function<void(PreparedItem units, const UnitRange& range)>;
+
   /// @param item receives plan and pixels of `media`. @param plan of the item, made ahead: used if
   /// it is of the frames that come; null: none. All must outlive the writer.
   FrameWriter(const ItemProcessor& processor, const MediaItem& media, const MediaLimits& limits,
@@ -33,7 +43,8 @@ class FrameWriter {
     if (plan != nullptr) plan_ = *plan;
   }
 
-  /// Says how many frames there are; 1 without it. Frames that were added before count no more.
+  /// Says how many frames there are; 1 without it. Frames that were added before count no more, nor
+  /// do units that were sent.
   /// @throws as check_frames.
   void expect(std::int64_t num_frames);
 
@@ -49,10 +60,19 @@ class FrameWriter {
   /// @throws as ItemProcessor::fill_frame and as check_interrupt.
   void add(const RgbView& frame);
 
+  /// From now on units go to `sink` as they are complete, and the item keeps none.
+  /// @param most_bytes of their pixels at a time, but for a single unit.
+  void send_units(Sink sink, std::size_t most_bytes) {
+    sink_ = std::move(sink);
+    most_bytes_ = most_bytes;
+  }
+
   [[nodiscard]] std::int64_t num_frames() const noexcept { return num_frames_; }
   [[nodiscard]] double resize_ms() const noexcept { return resize_ms_; }
 
  private:
+  void add_to_units(const RgbView& frame);
+
   const ItemProcessor& processor_;
   const MediaItem& media_;
   const MediaLimits& limits_;
@@ -60,6 +80,9 @@ class FrameWriter {
   std::optional<ItemPlan> plan_;  // the last one, of frames that may not be those that come
   std::int64_t num_frames_ = 1;
   std::int64_t next_ = 0;
+  Sink sink_;
+  std::size_t most_bytes_ = 0;
+  PreparedItem units_;  // those that are not complete
   bool is_planned_ = false;
   double resize_ms_ = 0;
 };

@@ -77,18 +77,17 @@ std::vector<TowerItem> GroupSession::share(std::span<const TowerItem> items,
                                            std::span<const ItemPiece> pieces) {
   const std::int64_t width = group_[0].model().graph_spec().out_width;
   std::vector<TowerItem> all;
-  for (auto piece = pieces.begin(); piece != pieces.end();) {
-    const TowerItem& item = items[piece->item];
-    std::vector<ItemShare> shares;
-    for (; piece != pieces.end() && &items[piece->item] == &item; ++piece) {
-      shares.push_back(piece->share);
-    }
-    if (shares.size() == 1) {
+  for (const ItemPiece& piece : pieces) {
+    const TowerItem& item = items[piece.item];
+    ItemShare share = piece.share;
+    if (share.units.count == 0) {
       all.push_back(item);
       continue;
     }
-    const std::span<const TowerItem> parts = shared_.emplace_back(item, width, shares).shares();
-    all.insert(all.end(), parts.begin(), parts.end());
+    if (share.units.first == 0) shared_.emplace_back(item, width);
+    share.units.first += item.share.units.first;
+    share.counts &= item.share.counts;
+    all.push_back(shared_.back().add(*item.prepared, share));
   }
   return all;
 }

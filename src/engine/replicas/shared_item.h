@@ -1,8 +1,7 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
-#include <vector>
+#include <deque>
 
 #include "engine/replicas/replica_session.h"
 #include "fovea/embedding.h"
@@ -10,28 +9,36 @@
 
 namespace fovea {
 
-/// An item of which several replicas encode a share each. The rows of a share go to their place in
-/// the target of the item; what else is known of it is told to the result at the end. Refers to
-/// what the item refers to.
+/// An item that is encoded share by share, on several replicas or as its pixels come. The rows of a
+/// share go to their place in the target of the item; what else is known of it is told to the
+/// result at the end. Refers to what the item refers to.
 class SharedItem {
  public:
   /// Fills in rows, width and dtype of the result, and makes memory for its rows.
-  /// @param item whole, and kept by nobody. @param width of its rows.
-  /// @param pieces its shares. @throws Error(kOutOfMemory).
-  SharedItem(const TowerItem& item, std::int64_t width, std::span<const ItemShare> pieces);
+  /// @param item that nobody keeps; may be a share itself. @param width of its rows.
+  /// @throws Error(kOutOfMemory).
+  SharedItem(const TowerItem& item, std::int64_t width);
   SharedItem(const SharedItem&) = delete;
   SharedItem& operator=(const SharedItem&) = delete;
 
-  /// A share for the tower each; valid while this object lives.
-  [[nodiscard]] std::span<const TowerItem> shares() const noexcept { return shares_; }
+  /// A share for the tower. Its target stays valid while this object lives.
+  /// @param prepared the item, or these units of it. @param share units of the item.
+  [[nodiscard]] TowerItem add(const PreparedItem& prepared, const ItemShare& share);
   /// To be called when the rows of all shares are there.
   void finish();
 
  private:
+  struct Part {
+    Embedding known;  // of the share
+    RowBlock block;   // where its rows go
+  };
+
   Embedding& result_;
-  std::vector<Embedding> parts_;  // what is known of each share
-  std::vector<RowBlock> blocks_;  // where its rows go
-  std::vector<TowerItem> shares_;
+  RowTarget target_;
+  RowCopy place_;            // of the rows of `item`
+  std::int64_t first_unit_;  // of these
+  std::int64_t unit_rows_;
+  std::deque<Part> parts_;
 };
 
 }  // namespace fovea

@@ -73,10 +73,12 @@ struct RgbView {
   Margins margins = {};  ///< none where the image has its full size
 };
 
-/// An item ready for the tower: resized bytes in the layout that the model's fill_inputs expects.
+/// An item ready for the tower: resized bytes in the layout that the model's fill_inputs expects;
+/// or some units of it, which are all that a run may then take.
 struct PreparedItem {
-  ItemPlan plan;
+  ItemPlan plan;  ///< of the whole item
   std::vector<std::uint8_t> pixels;
+  std::size_t first_byte = 0;  ///< of the item's pixels: where `pixels` begins
 };
 
 /// The units of an item that one of several runs takes, where they share it: only an item whose
