@@ -54,25 +54,38 @@ std::size_t fitting_window(const CallLimits& limits, CallSizes sizes,
   return count;
 }
 
-/// Appends the sub-batches of units of a window of items, the first of `left`.
-/// @return how many items they are: those of the last sub-batch alone, which others could fill up,
-/// are left to the next window.
-std::size_t append_window(const CallLimits& limits, CallSizes sizes,
-                          std::span<const std::size_t> left, bool replayed,
-                          std::vector<CallBatch>& batches) {
-  const std::size_t count = fitting_window(limits, sizes, left);
-  const std::size_t first = batches.size();
-  append_packed(limits, sizes, left.first(count), replayed, batches);
-  batches[first].begins_window = true;
-  if (count == left.size() || batches.size() == first + 1) return count;
+/// Whether an item could fill up a sub-batch of whole items. @param replayed as append_packed.
+bool fills_up(const CallLimits& limits, CallSizes sizes, const CallBatch& batch, std::size_t item) {
   const auto is_whole = [&](const PackedItem& packed) {
     const ItemSpec& spec = sizes[static_cast<std::size_t>(packed.item)]->spec;
     return !packed.path || spec.units_on(*packed.path).rows * packed.units == total_tokens(spec);
   };
-  if (!std::ranges::all_of(batches.back().items, is_whole)) return count;
-  const std::size_t postponed = batches.back().items.size();
-  batches.pop_back();
-  return count - postponed;
+  const auto& spec = sizes[item]->spec;
+  ItemSpec unit{.num_seqs = 1};
+  for (std::size_t path = 0; path < limits.spec.paths.size(); ++path) {
+    unit.path_tokens[path] = spec.units_on(static_cast<PathId>(path)).rows;
+  }
+  return std::ranges::all_of(batch.items, is_whole) &&
+         batch.sizes.has_room_for(unit, limits_of(limits.config, batch.replayed));
+}
+
+/// Appends the sub-batches of units of a window of items, the first of `left`.
+/// @return how many items they are: those that are in the last sub-batch alone are left to the next
+/// window, whose items could fill it up.
+std::size_t append_window(const CallLimits& limits, CallSizes sizes,
+                          std::span<const std::size_t> left, bool replayed,
+                          std::vector<CallBatch>& batches) {
+  std::size_t count = fitting_window(limits, sizes, left);
+  const std::size_t first = batches.size();
+  append_packed(limits, sizes, left.first(count), replayed, batches);
+  const bool are_several = batches.size() > first + 1 && count < left.size();
+  if (are_several && fills_up(limits, sizes, batches.back(), left[count])) {
+    count -= batches.back().items.size();
+    batches.resize(first);
+    append_packed(limits, sizes, left.first(count), replayed, batches);
+  }
+  batches[first].begins_window = true;
+  return count;
 }
 
 /// The sub-batches of one replica. @param share of it; is put into another order.

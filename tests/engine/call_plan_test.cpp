@@ -194,7 +194,7 @@ TEST_F(CallPlan, ALongVideoIsCutAndTravelsOnce) {
 TEST_F(CallPlan, ItemsThatWouldLeaveRoomWaitForTheNextWindow) {
   packing_ = PackingPolicy::kUnits;
   config_.max_items = 60;
-  config_.path_budgets = {{64, 512}};
+  config_.path_budgets = {{512}};
   const Sizes sizes(100, item(10));  // 51 of them fill 512
   EXPECT_EQ(counts(sizes), (Indices{51, 49}));
 }
