@@ -5,8 +5,8 @@ what it saves to pack a call as a whole instead of 16 items and then 32 at a tim
     python3 tools/packing_table.py build/release/apps/cli/fovea
 
 Only sizes are planned; no weights are needed. The mixed photos have log-normal widths (median 812 pixels) and
-common aspect ratios, the documents are pages and slides at usual scanning sizes; both from a fixed seed. The chat
-images are drawn as vision-arena-like of fovea bench mm-processor draws them.
+common aspect ratios, the documents are pages and slides at usual scanning sizes, the videos have 8 to 512 frames;
+all from a fixed seed. The chat images are drawn as vision-arena-like of fovea bench mm-processor draws them.
 """
 
 import json
@@ -17,6 +17,8 @@ import tempfile
 
 QWEN = "bench/configs/qwen3_vl_30b_a3b"
 DEEPSEEK = "bench/configs/deepseek_ocr"
+INTERNVL = "tests/configs/InternVL3-8B"
+POLICIES = ["greedy", "cost", "units"]
 LADDER = ["--token-budgets", "512,1024,1536,2048,2560,3072,3584,4096,4864", "--max-items-per-batch", "8"]
 
 
@@ -33,6 +35,11 @@ def documents(count):
     return [random.choice(pages) for _ in range(count)]
 
 
+def videos(count):
+    sizes = [(640, 360), (854, 480), (1280, 720), (480, 640)]
+    return [(*random.choice(sizes), 2 ** random.randint(3, 9)) for _ in range(count)]
+
+
 CHAT = [((1920, 1080), 6), ((1440, 900), 6), ((1280, 720), 10), ((828, 1792), 5), ((720, 1280), 7), ((1024, 768), 14),
         ((768, 1024), 12), ((1024, 1024), 10), ((800, 600), 10), ((640, 480), 8), ((512, 512), 8), ((256, 256), 4)]
 
@@ -45,7 +52,7 @@ def chat_images(count):
 def plan_runs(fovea, model, sizes, policy, flags):
     """(tokens, budget) of every replay or eager run, and the number of sub-batches"""
     with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
-        file.write("\n".join(f"{w}x{h}" for w, h in sizes))
+        file.write("\n".join(f"{w}x{h}" + "".join(f"x{n}f" for n in frames) for w, h, *frames in sizes))
         file.flush()
         command = [fovea, "plan", model, "--sizes", "@" + file.name, "--packing", policy, "--json", *flags]
         batches = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)["batches"]
@@ -54,10 +61,11 @@ def plan_runs(fovea, model, sizes, policy, flags):
 
 
 def plan(fovea, model, sizes, policy, flags):
-    """(sub-batches, rows of all budgets, rows of them that are padding)"""
+    """(sub-batches, rows of all budgets, rows of them that are padding, rows that run eagerly)"""
     runs, batches = plan_runs(fovea, model, sizes, policy, flags)
     computed = sum(budget for _, budget in runs if budget)
-    return batches, computed, computed - sum(tokens for tokens, budget in runs if budget)
+    padding = computed - sum(tokens for tokens, budget in runs if budget)
+    return batches, computed, padding, sum(tokens for tokens, budget in runs if budget is None)
 
 
 def plan_in_windows(fovea, sizes, policy, flags):
@@ -92,15 +100,18 @@ def main():
         ("200 mixed photos", QWEN, photos, []),
         ("the same, budgets 512 to 4864, 8 items", QWEN, photos, LADDER),
         ("100 documents, two paths", DEEPSEEK, documents(100), []),
+        ("200 mixed photos in tiles, InternVL", INTERNVL, mixed_photos(200), []),
+        ("40 videos of 8 to 512 frames", QWEN, videos(40), []),
     ]
-    print("| workload | greedy: batches | rows | padding | cost: batches | rows | padding |")
-    print("|---|---|---|---|---|---|---|")
+    print("| workload | " + " | ".join(f"{policy}: batches | rows | padding" for policy in POLICIES) + " | eager rows |")
+    print("|---" * (2 + 3 * len(POLICIES)) + "|")
     for name, model, sizes, flags in workloads:
-        cells = []
-        for policy in ("greedy", "cost"):
-            batches, computed, padding = plan(sys.argv[1], model, sizes, policy, flags)
+        cells, eager = [], []
+        for policy in POLICIES:
+            batches, computed, padding, eagerly = plan(sys.argv[1], model, sizes, policy, flags)
             cells += [str(batches), str(computed), f"{padding} ({100 * padding / computed:.1f} %)"]
-        print("| " + " | ".join([name, *cells]) + " |")
+            eager.append(str(eagerly))
+        print("| " + " | ".join([name, *cells, ", ".join(eager)]) + " |")
     print()
     whole_calls(sys.argv[1])
 

@@ -118,13 +118,24 @@ void append(std::vector<Check>& all, std::vector<Check> more) {
   std::ranges::move(more, std::back_inserter(all));
 }
 
+/// Units of items that run apart from each other give the rows of whole items.
+Check check_units(Replica& replica, std::span<const PreparedItem* const> items,
+                  std::span<const Embedding> rows, double tolerance) {
+  GraphManagerOptions each_alone{.max_num_batched_tokens = 1, .packing = PackingPolicy::kUnits};
+  each_alone.user.cudagraph_mm_encoder = false;
+  each_alone.reuse_units = false;
+  Replica apart(replica.model(), replica.device(), each_alone);
+  return check_equal("units equal whole items", compare(encode_on(apart, items, {}), rows),
+                     tolerance);
+}
+
 /// What each replica does by itself: all of several give the rows of the batch they shared, and
 /// each graph gives what an eager run gives.
 std::vector<Check> check_replicas(ReplicaGroup& replicas, std::span<const PreparedMedia> prepared,
                                   std::span<const Embedding> rows, double tolerance) {
   std::vector<const PreparedItem*> items;
   for (const PreparedMedia& one : prepared) items.push_back(&one.item);
-  std::vector<Check> checks;
+  std::vector<Check> checks{check_units(replicas[0], items, rows, tolerance)};
   for (std::size_t rank = 0; rank < replicas.size(); ++rank) {
     const std::string place = replicas.size() == 1 ? "" : cat(", replica ", rank);
     if (replicas.size() > 1) {
