@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <limits>
 #include <new>
 #include <string>
 #include <utility>
@@ -286,8 +287,12 @@ class Preparation {
 
   /// Room in the window for the pixels of the item, asked for once and before anything is decoded.
   void claim(const ItemPlan& plan) {
-    const bool is_long = context_.most_bytes > 0 && plan.pixel_bytes > context_.most_bytes;
-    if (sink_ == nullptr && is_long && is_row_of_frames(plan)) throw Long();
+    constexpr std::size_t kAddressable = std::numeric_limits<std::int32_t>::max();
+    const bool is_cut = context_.most_bytes > 0 && is_row_of_frames(plan);
+    FOVEA_CHECK(is_cut || plan.pixel_bytes <= kAddressable, kInvalidArgument, media_.name, ": ",
+                plan.pixel_bytes, " bytes of resized pixels are more than one item can have (",
+                kAddressable, "), but for videos with packing by units");
+    if (is_cut && sink_ == nullptr && plan.pixel_bytes > context_.most_bytes) throw Long();
     WindowBudget::Place* const place = std::exchange(place_, nullptr);
     if (place == nullptr) return;
     if (!wait([&] { return place->take(plan.pixel_bytes); })) throw Postponed();

@@ -1,4 +1,4 @@
-// Decoding runs ahead of the tower by two takes of units, which bounds the memory of a long video.
+// Decoding runs a few takes of units ahead of the tower, which bounds the memory of a long video.
 #include "engine/unit_stream.h"
 
 #include <utility>

@@ -12,22 +12,27 @@ namespace fovea::common {
 
 namespace {
 
-/// Whether the patch sources, 32-bit offsets, reach all pixels of a grid.
+/// Whether the patch sources, 32-bit offsets, reach all pixels of one temporal patch of a grid. How
+/// many of these run together the graphs bound.
 bool is_addressable(const GridGeometry& geometry, const std::array<std::int64_t, 3>& grid) {
-  const auto frame = checked_mul(grid[1], grid[2]);
-  const auto patches = frame ? checked_mul(grid[0], *frame) : std::nullopt;
+  const auto patches = checked_mul(grid[1], grid[2]);
   const auto bytes = patches ? checked_mul(*patches, geometry.patch_dim()) : std::nullopt;
-  return bytes && *bytes <= std::numeric_limits<std::int32_t>::max();
+  return bytes && *bytes <= std::numeric_limits<std::int32_t>::max() &&
+         checked_mul(grid[0], *bytes);
 }
 
-/// Bytes of resized frames. @throws Error(kInvalidArgument) for more than an item can have.
-std::int64_t checked_pixel_bytes(std::int64_t num_frames, Size2d resized) {
-  const auto frame = checked_mul(resized.height_px, resized.width_px);
-  const auto pixels = frame ? checked_mul(num_frames, *frame) : std::nullopt;
-  const auto bytes = pixels ? checked_mul(*pixels, 3) : std::nullopt;
-  FOVEA_CHECK(bytes && *bytes <= std::numeric_limits<std::int32_t>::max(), kInvalidArgument,
-              num_frames, num_frames == 1 ? " frame" : " frames", " resized to ", resized.width_px,
-              "x", resized.height_px, ": more pixels than one item can have");
+/// Bytes of resized frames. @throws Error(kInvalidArgument) for more than an item can have, of
+/// which a temporal patch must be addressable as above.
+std::int64_t checked_pixel_bytes(const GridGeometry& geometry, std::int64_t num_frames,
+                                 Size2d resized) {
+  constexpr std::int64_t kMost = std::numeric_limits<std::int32_t>::max();
+  const auto pixels = checked_mul(resized.height_px, resized.width_px);
+  const auto frame = pixels ? checked_mul(*pixels, 3) : std::nullopt;
+  const auto bytes = frame ? checked_mul(num_frames, *frame) : std::nullopt;
+  const std::int64_t together = std::min(geometry.temporal_patch_size, num_frames);
+  FOVEA_CHECK(bytes && *frame <= kMost / together, kInvalidArgument, num_frames,
+              num_frames == 1 ? " frame" : " frames", " resized to ", resized.width_px, "x",
+              resized.height_px, ": more pixels than one item can have");
   return *bytes;
 }
 
@@ -37,7 +42,7 @@ ItemPlan GridProcessor::make_plan(Modality modality, std::int64_t num_frames,
                                   std::int64_t source_width_px, std::int64_t source_height_px,
                                   Size2d resized) const {
   const GridGeometry& g = p_.geometry;
-  const std::int64_t pixel_bytes = checked_pixel_bytes(num_frames, resized);
+  const std::int64_t pixel_bytes = checked_pixel_bytes(g, num_frames, resized);
   ItemPlan plan;
   plan.modality = modality;
   plan.source_width_px = source_width_px;
