@@ -54,7 +54,8 @@ def plan_runs(fovea, model, sizes, policy, flags):
     with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
         file.write("\n".join(f"{w}x{h}" + "".join(f"x{n}f" for n in frames) for w, h, *frames in sizes))
         file.flush()
-        command = [fovea, "plan", model, "--sizes", "@" + file.name, "--packing", policy, "--json", *flags]
+        command = [fovea, "plan", model, "--sizes", "@" + file.name, "--packing", policy, "--json", "--device", "cuda",
+                   *flags]
         batches = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)["batches"]
     runs = [(tokens, budget) for batch in batches for tokens, budget in zip(batch["tokens"], batch["budgets"])]
     return runs, len(batches)
@@ -84,7 +85,7 @@ def whole_calls(fovea):
         for name, policy, flags in [("8 items, greedy", "greedy", LADDER), ("8 items, cost", "cost", LADDER),
                                     ("64 items, greedy", "greedy", []), ("64 items, cost", "cost", [])]:
             cells, rows = [f"{workload}, {name}"], []
-            whole = plan_runs(fovea, QWEN, sizes, policy, [*flags, "--device", "cuda"])
+            whole = plan_runs(fovea, QWEN, sizes, policy, flags)
             for runs, batches in (plan_in_windows(fovea, sizes, policy, flags), whole):
                 rows.append(sum(budget or tokens for tokens, budget in runs))
                 cells += [str(batches), str(rows[-1])]

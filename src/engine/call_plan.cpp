@@ -30,7 +30,8 @@ void append_packed(const CallLimits& limits, CallSizes sizes,
   std::vector<ItemSpec> specs;
   specs.reserve(selection.size());
   for (const std::size_t item : selection) specs.push_back(sizes[item]->spec);
-  const Packing packing = plan_packing(limits.config, specs, limits.packing, replayed);
+  const Packing packing =
+      plan_packing(limits.config, specs, limits.packing, replayed, !limits.on_host);
   for (const SubBatch& batch : packing.batches) {
     CallBatch& added = batches.emplace_back();
     added.sizes = batch;

@@ -94,6 +94,7 @@ struct GraphManager::Impl {
   const EncoderGraphModel& model;
   const GraphManagerOptions options;
   const GraphConfig config;
+  const PackingCosts cost_of_loads;  // of runs that compute no padding
   Runners runners;
 
   // Guarded by runners.mutex.

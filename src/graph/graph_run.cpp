@@ -170,8 +170,10 @@ void GraphManager::Impl::run_selection(Run& run, Forced forced) {
     if (!run.how.shares.empty()) selection.shares.push_back(run.how.shares[index]);
   }
   find_copies(run);
-  pack(selection.specs, limits_of(config, !forced), capture.costs(), options.packing,
-       selection.packing);
+  const bool pads = !forced && !runners.lane.device().properties().host_memory;
+  const bool by_load = options.packing == PackingPolicy::kUnits && !pads;
+  pack(selection.specs, limits_of(config, !forced), by_load ? cost_of_loads : capture.costs(),
+       options.packing, selection.packing);
   for (const PackedItem& packed : selection.packing.order) {
     ++selection.progress[static_cast<std::size_t>(packed.item)].to_come;
   }

@@ -111,10 +111,12 @@ void pack(std::span<const ItemSpec> items, const PackingLimits& limits, const Pa
 }
 
 Packing plan_packing(const GraphConfig& config, std::span<const ItemSpec> items,
-                     PackingPolicy policy, bool replayed) {
+                     PackingPolicy policy, bool replayed, bool pads) {
   Packing packing;
-  pack(items, limits_of(config, replayed), PackingCosts::from_budgets(config.path_budgets), policy,
-       packing);
+  const bool by_load = policy == PackingPolicy::kUnits && !(replayed && pads);
+  const PackingCosts costs = by_load ? PackingCosts::from_loads(config.path_budgets)
+                                     : PackingCosts::from_budgets(config.path_budgets);
+  pack(items, limits_of(config, replayed), costs, policy, packing);
   return packing;
 }
 

@@ -99,6 +99,9 @@ struct PackingCosts {
   /// One unit per token of the budget.
   [[nodiscard]] static PackingCosts from_budgets(
       std::span<const std::vector<std::int64_t>> path_budgets);
+  /// One unit per token of the load: of runs that compute no padding.
+  [[nodiscard]] static PackingCosts from_loads(
+      std::span<const std::vector<std::int64_t>> path_budgets);
 };
 
 /// Tokens of an item on all paths: what packing orders items by.
@@ -136,9 +139,10 @@ void pack(std::span<const ItemSpec> items, const PackingLimits& limits, const Pa
           PackingPolicy policy, Packing& packing);
 
 /// The sub-batches of a GraphManager with this configuration; nothing but arithmetic. A budget
-/// is its own cost. @param replayed as limits_of.
+/// is its own cost. @param replayed as limits_of. @param pads false: where units are packed, a load
+/// is its own cost, as of eager runs, and of replays on a CPU.
 [[nodiscard]] Packing plan_packing(const GraphConfig& config, std::span<const ItemSpec> items,
-                                   PackingPolicy policy, bool replayed = true);
+                                   PackingPolicy policy, bool replayed = true, bool pads = true);
 
 /// Sum of the costs of all sub-batches.
 [[nodiscard]] double total_cost(const Packing& packing, const PackingLimits& limits,

@@ -163,6 +163,15 @@ PackingCosts PackingCosts::from_budgets(std::span<const std::vector<std::int64_t
   return costs;
 }
 
+PackingCosts PackingCosts::from_loads(std::span<const std::vector<std::int64_t>> path_budgets) {
+  PackingCosts costs = from_budgets(path_budgets);
+  for (PathCost& path : costs.paths) {
+    path.eager_per_token = 1;
+    for (LoadCost& replay : path.replay) replay.low = {.tokens = 1, .cost = 1};
+  }
+  return costs;
+}
+
 double total_cost(const Packing& packing, const PackingLimits& limits, const PackingCosts& costs) {
   double total = 0;
   for (const SubBatch& batch : packing.batches) total += cost_of(batch, limits, costs);

@@ -14,6 +14,9 @@ namespace fovea {
 
 namespace {
 
+/// Whether one cost is below another by more than sums of them are rounded by.
+bool is_less(double cost, double other) { return cost < other * (1 - 1e-9); }
+
 /// Packs the units of one path after the other.
 class UnitPacker {
  public:
@@ -163,7 +166,7 @@ class UnitPacker {
     if (end.tokens == 0) return together;
     const Choice rest = choose(end, tokens - end.tokens);
     const Choice apart{costs.replay[index - 1].at(end.tokens) + rest.cost, end};
-    return apart.cost < together.cost ? apart : together;
+    return is_less(apart.cost, together.cost) ? apart : together;
   }
 
   std::span<const ItemSpec> items_;
@@ -187,7 +190,7 @@ void pack_units(std::span<const ItemSpec> items, const PackingLimits& limits,
     packer.pack(static_cast<PathId>(path));
   }
   packer.pack_empty();
-  if (whole < total_cost(packing, limits, costs)) pack_greedy(items, limits, packing);
+  if (is_less(whole, total_cost(packing, limits, costs))) pack_greedy(items, limits, packing);
 }
 
 }  // namespace fovea

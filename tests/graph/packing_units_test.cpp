@@ -96,6 +96,15 @@ TEST(PackingUnits, MeasuredCostsSayWhetherASplitPays) {
   EXPECT_EQ(plan.text(), "0[0-6] 70->128");
 }
 
+TEST(PackingUnits, WhereNoPaddingIsComputedBudgetsAreFilledUp) {
+  UnitPlan plan({video(103, 391), image(200)}, {generate_budgets(64, 8192)});
+  plan.costs = PackingCosts::from_loads(plan.budgets);
+  pack_units(plan.items, plan.limits, plan.costs, plan.packing);
+  EXPECT_EQ(plan.text(),
+            "1[0-0] 0[0-19] 8020->8192; 0[20-39] 7820->8192; 0[40-59] 7820->8192; 0[60-79] "
+            "7820->8192; 0[80-99] 7820->8192; 0[100-102] 1173->2048");
+}
+
 TEST(PackingUnits, OnlyAUnitThatFitsNowhereRunsAlone) {
   EXPECT_EQ(UnitPlan({image(200), video(2, 150), image(5)}, {{16, 128}}).text(),
             "2[0-0] 5->16; 0[0-0] 200->none; 1[0-0] 150->none; 1[1-1] 150->none");
@@ -117,10 +126,10 @@ TEST(PackingUnits, PathsArePackedApart) {
 }
 
 TEST(PackingUnits, ItemsStayWholeWhereThatCostsLess) {
-  UnitPlan plan({image(30), image(30)}, {{32, 64}});
-  plan.costs.paths[0].replay[1].high.cost = 100;  // two small replays cost 64
-  pack_units(plan.items, plan.limits, plan.costs, plan.packing);
-  EXPECT_LE(total_cost(plan.packing, plan.limits, plan.costs), 64);
+  // 13 items of 10 would go into 512 after the first 51; six at a time into 64 they cost less.
+  UnitPlan plan(std::vector<ItemSpec>(64, image(10)), {{64, 512}});
+  EXPECT_FALSE(plan.packing.order.front().path);
+  EXPECT_EQ(total_cost(plan.packing, plan.limits, plan.costs), 11 * 64);
 }
 
 TEST(PackingUnits, ItemsWithoutTokensAreThereOnce) {

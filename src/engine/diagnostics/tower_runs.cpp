@@ -95,7 +95,8 @@ std::int64_t TowerRuns::largest_budget() const {
   const std::vector<ItemSpec> specs(share, storage_.front().plan.spec);
   const GraphConfig& config = (*impl_.replicas)[0].graphs().config();
   std::int64_t largest = 0;
-  for (const SubBatch& batch : plan_packing(config, specs, impl_.options.packing).batches) {
+  for (const SubBatch& batch :
+       plan_packing(config, specs, impl_.options.packing, true, !impl_.on_host()).batches) {
     for (const std::optional<std::int64_t>& budget : batch.budgets) {
       largest = std::max(largest, budget.value_or(0));
     }
