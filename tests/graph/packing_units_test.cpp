@@ -219,7 +219,7 @@ TEST(PackingUnits, RandomPlansAreValidAndNeverWorseThanOnesOfWholeItems) {
     Packing greedy;
     pack_greedy(plan.items, plan.limits, greedy);
     const double cost = total_cost(plan.packing, plan.limits, plan.costs);
-    EXPECT_LE(cost, total_cost(greedy, plan.limits, plan.costs));
+    EXPECT_LE(cost, total_cost(greedy, plan.limits, plan.costs) * (1 + 1e-8)) << "but for rounding";
     cut += cost;
     whole += total_cost(greedy, plan.limits, plan.costs);
   });
