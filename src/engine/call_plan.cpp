@@ -70,7 +70,7 @@ bool fills_up(const CallLimits& limits, CallSizes sizes, const CallBatch& batch,
          batch.sizes.has_room_for(unit, limits_of(limits.config, batch.replayed));
 }
 
-/// Appends the sub-batches of units of a window of items, the first of `left`.
+/// Appends the sub-batches of a window of items of several units, the first of `left`.
 /// @return how many items they are: those that are in the last sub-batch alone are left to the next
 /// window, whose items could fill it up.
 std::size_t append_window(const CallLimits& limits, CallSizes sizes,
@@ -85,8 +85,42 @@ std::size_t append_window(const CallLimits& limits, CallSizes sizes,
     batches.resize(first);
     append_packed(limits, sizes, left.first(count), replayed, batches);
   }
-  batches[first].begins_window = true;
+  for (CallBatch& batch : std::span(batches).subspan(first)) {
+    batch.window = CallBatch::Window::kContinues;
+  }
+  batches[first].window = CallBatch::Window::kBegins;
   return count;
+}
+
+/// Appends the sub-batches of items that all are replayed, or all run eagerly. @param items are put
+/// into another order.
+void append_kind(const CallLimits& limits, CallSizes sizes, std::span<std::size_t> items,
+                 bool replayed, std::vector<CallBatch>& batches) {
+  std::size_t num_cut = 0;
+  if (limits.packing == PackingPolicy::kUnits) {
+    const auto is_cut = [&](std::size_t item) {
+      return std::ranges::any_of(units_of(sizes[item]->spec),
+                                 [](const ItemUnits& units) { return units.count > 1; });
+    };
+    const auto whole = std::stable_partition(items.begin(), items.end(), is_cut);
+    num_cut = static_cast<std::size_t>(whole - items.begin());
+    // Windows of them are parts of the order of packing.
+    std::ranges::stable_sort(items.first(num_cut), {},
+                             [&](std::size_t item) { return total_tokens(sizes[item]->spec); });
+  }
+  const bool is_search =
+      limits.packing == PackingPolicy::kCost || limits.packing == PackingPolicy::kUnits;
+  for (std::size_t begin = 0, count = 0; begin < items.size(); begin += count) {
+    check_interrupt();
+    if (begin < num_cut) {
+      const auto left = items.subspan(begin, num_cut - begin);
+      count = append_window(limits, sizes, left, replayed, batches);
+      continue;
+    }
+    count = items.size() - begin;
+    if (is_search) count = std::min(count, kSearchedTogether);
+    append_packed(limits, sizes, items.subspan(begin, count), replayed, batches);
+  }
 }
 
 /// The sub-batches of one replica. @param share of it; is put into another order.
@@ -95,25 +129,9 @@ std::vector<CallBatch> pack_share(const CallLimits& limits, CallSizes sizes,
   const auto eager = std::stable_partition(share.begin(), share.end(), [&](std::size_t item) {
     return limits.graphs && serves(limits.spec, limits.config, sizes[item]->modality);
   });
-  const auto num_replayed = static_cast<std::size_t>(eager - share.begin());
-  if (limits.packing == PackingPolicy::kUnits) {  // windows are parts of the order of packing
-    const auto tokens = [&](std::size_t item) { return total_tokens(sizes[item]->spec); };
-    std::ranges::stable_sort(share.begin(), eager, {}, tokens);
-    std::ranges::stable_sort(eager, share.end(), {}, tokens);
-  }
   std::vector<CallBatch> batches;
-  for (std::size_t begin = 0, count = 0; begin < share.size(); begin += count) {
-    check_interrupt();
-    const bool replayed = begin < num_replayed;
-    count = (replayed ? num_replayed : share.size()) - begin;
-    if (limits.packing == PackingPolicy::kCost) count = std::min(count, kSearchedTogether);
-    const auto left = std::span(share).subspan(begin, count);
-    if (limits.packing == PackingPolicy::kUnits) {
-      count = append_window(limits, sizes, left, replayed, batches);
-    } else {
-      append_packed(limits, sizes, left, replayed, batches);
-    }
-  }
+  append_kind(limits, sizes, {share.begin(), eager}, true, batches);
+  append_kind(limits, sizes, {eager, share.end()}, false, batches);
   return batches;
 }
 
@@ -139,7 +157,6 @@ void add_items(const CallBatch& batch, std::size_t replica, CallWindow& window) 
 /// Moves the next sub-batches of a replica to a window. @param left of them.
 void take_batches(const CallLimits& limits, CallSizes sizes, std::span<const CallBatch>& left,
                   std::size_t replica, CallWindow& window) {
-  const bool by_units = limits.packing == PackingPolicy::kUnits;
   std::size_t count = 0;
   std::size_t bytes = 0;
   for (std::size_t i = 0; !left.empty(); ++i) {
@@ -148,11 +165,10 @@ void take_batches(const CallLimits& limits, CallSizes sizes, std::span<const Cal
     for (const PackedItem& packed : next.items) {
       bytes += sizes[static_cast<std::size_t>(packed.item)]->pixel_bytes;
     }
-    const bool has_room = by_units
-                              ? !next.begins_window
-                              : i < kBatchesInWindow && count <= window_items(limits.on_host) &&
-                                    bytes <= limits.window_bytes / limits.num_replicas;
-    if (i > 0 && !has_room) return;
+    const bool has_room = next.window == CallBatch::Window::kAny && i < kBatchesInWindow &&
+                          count <= window_items(limits.on_host) &&
+                          bytes <= limits.window_bytes / limits.num_replicas;
+    if (i > 0 && !has_room && next.window != CallBatch::Window::kContinues) return;
     add_items(next, replica, window);
     left = left.subspan(1);
   }

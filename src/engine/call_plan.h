@@ -38,13 +38,19 @@ struct CallBatch {
   SubBatch sizes;                 ///< its place in a Packing is of no use here
   std::vector<PackedItem> items;  ///< of the call, in the order of packing
   bool replayed = true;           ///< false: budgets only bound the size of an eager run
-  bool begins_window = false;     ///< of units: no item is cut in front of it
+
+  enum class Window : std::uint8_t {
+    kAny,        ///< holds whole items, which may begin a window or go with the last
+    kBegins,     ///< the first of those that share items
+    kContinues,  ///< has a part of an item of the last
+  };
+  Window window = Window::kAny;
 };
 
 /// Spreads the items of a call whose sizes are known over replicas (cut_items, assign_items), and
-/// packs the share of each as its graph manager would if it got all of it at once. By cost, at most
-/// 4096 items are packed together, because the search takes quadratic time; by units, the items of
-/// a window, because all units of an item are prepared at once.
+/// packs the share of each as its graph manager would if it got all of it at once. By cost and by
+/// units at most 4096 items are packed together, because a search takes quadratic time; items of
+/// several units window by window, because all units of an item are prepared at once.
 /// @return the sub-batches of every replica, in the order in which it runs them.
 [[nodiscard]] std::vector<std::vector<CallBatch>> pack_call(const CallLimits& limits,
                                                             CallSizes sizes);
@@ -62,9 +68,9 @@ struct CallWindow {
 ///    before the bulk of the work;
 /// 3. the sub-batches of the others (pack_call), of each replica as many at a time as hold no more
 ///    than 64 items on the host and 32 on a GPU, and its part of window_bytes; at least one and at
-///    most 8. Packed by units, all those up to the next that begins a window.
-/// A graph manager that packs the items of a window of the third kind greedily or by units finds
-/// the same sub-batches again.
+///    most 8, and all those that share items.
+/// A graph manager that packs the items of a window of the third kind greedily finds the same
+/// sub-batches again.
 [[nodiscard]] std::vector<CallWindow> order_call(const CallLimits& limits, CallSizes sizes);
 
 }  // namespace fovea

@@ -177,12 +177,40 @@ class UnitPacker {
   SubBatch open_;  // of the last entries of packing_.order
 };
 
-}  // namespace
+/// The cost of units that fill whatever budget is the cheapest per token: no packing has less.
+double least_cost(std::span<const ItemSpec> items, const PackingLimits& limits,
+                  const PackingCosts& costs) {
+  double cost = 0;
+  for (std::size_t path = 0; path < limits.path_budgets.size(); ++path) {
+    std::int64_t tokens = 0;
+    for (const ItemSpec& item : items) tokens += item.path_tokens[path];
+    double price = costs.paths[path].eager_per_token;
+    for (std::size_t i = 0; i < limits.path_budgets[path].size(); ++i) {
+      const std::int64_t budget = limits.path_budgets[path][i];
+      if (budget == 0) continue;
+      price = std::min(price, costs.paths[path].replay[i].at(budget) / static_cast<double>(budget));
+    }
+    cost += price * static_cast<double>(tokens);
+  }
+  return cost;
+}
 
-void pack_units(std::span<const ItemSpec> items, const PackingLimits& limits,
+/// Whole items: by cost where none can be cut, which is all that can be chosen then.
+void pack_whole(std::span<const ItemSpec> items, const PackingLimits& limits,
                 const PackingCosts& costs, Packing& packing) {
-  pack_greedy(items, limits, packing);
-  const double whole = total_cost(packing, limits, costs);
+  const auto is_cut = [](const ItemSpec& item) {
+    return std::ranges::any_of(item.units, [](const ItemUnits& some) { return some.count > 1; });
+  };
+  if (std::ranges::any_of(items, is_cut)) {
+    pack_greedy(items, limits, packing);
+  } else {
+    pack_by_cost(items, limits, costs, packing);
+  }
+}
+
+void pack_cut(std::span<const ItemSpec> items, const PackingLimits& limits,
+              const PackingCosts& costs, Packing& packing) {
+  sort_by_tokens(items, packing.sorted);
   packing.order.clear();
   packing.batches.clear();
   UnitPacker packer(items, limits, costs, packing);
@@ -190,7 +218,17 @@ void pack_units(std::span<const ItemSpec> items, const PackingLimits& limits,
     packer.pack(static_cast<PathId>(path));
   }
   packer.pack_empty();
-  if (is_less(whole, total_cost(packing, limits, costs))) pack_greedy(items, limits, packing);
+}
+
+}  // namespace
+
+void pack_units(std::span<const ItemSpec> items, const PackingLimits& limits,
+                const PackingCosts& costs, Packing& packing) {
+  pack_cut(items, limits, costs, packing);
+  const double cut = total_cost(packing, limits, costs);
+  if (!is_less(least_cost(items, limits, costs), cut)) return;
+  pack_whole(items, limits, costs, packing);
+  if (!is_less(total_cost(packing, limits, costs), cut)) pack_cut(items, limits, costs, packing);
 }
 
 }  // namespace fovea
