@@ -49,12 +49,12 @@ def chat_images(count):
     return [tuple(round(side * random.uniform(0.85, 1.15)) for side in size) for size in sizes]
 
 
-def plan_runs(fovea, model, sizes, policy, flags):
+def plan_runs(fovea, model, sizes, policy, flags, device="cuda"):
     """(tokens, budget) of every replay or eager run, and the number of sub-batches"""
     with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
         file.write("\n".join(f"{w}x{h}" + "".join(f"x{n}f" for n in frames) for w, h, *frames in sizes))
         file.flush()
-        command = [fovea, "plan", model, "--sizes", "@" + file.name, "--packing", policy, "--json", "--device", "cuda",
+        command = [fovea, "plan", model, "--sizes", "@" + file.name, "--packing", policy, "--json", "--device", device,
                    *flags]
         batches = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)["batches"]
     runs = [(tokens, budget) for batch in batches for tokens, budget in zip(batch["tokens"], batch["budgets"])]
@@ -73,7 +73,7 @@ def plan_in_windows(fovea, sizes, policy, flags):
     """As plan_runs, 16 items by themselves and then 32 at a time."""
     runs, batches = [], 0
     for begin, end in [(0, 16), *((i, i + 32) for i in range(16, len(sizes), 32))]:
-        more, count = plan_runs(fovea, QWEN, sizes[begin:end], policy, flags)
+        more, count = plan_runs(fovea, QWEN, sizes[begin:end], policy, flags, "cpu")
         runs, batches = runs + more, batches + count
     return runs, batches
 

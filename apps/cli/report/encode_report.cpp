@@ -123,6 +123,9 @@ std::string graphs_text(const Stats& stats) {
     line += ", " + std::to_string(counts.partial) + " in part (" + paths_text(stats.paths) + ")";
   }
   if (stats.sub_batches > 0) line += ", " + counted(stats.sub_batches, "sub-batch", "sub-batches");
+  if (stats.units_reused > 0) {
+    line += ", " + counted(stats.units_reused, "frame or tile", "frames or tiles") + " reused";
+  }
   if (!stats.token_budgets.empty()) line += ", budgets " + budgets_text(stats);
   if (counts.live_rows > 0) line += ", padding " + percent(counts.padding());
   const char* const where_eager = counts.partial > 0 ? " eager on some path: " : " eager: ";
