@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <functional>
 #include <limits>
@@ -12,10 +13,12 @@
 #include <vector>
 
 #include "device/cpu/cpu_device.h"
+#include "engine/rows/host_room.h"
 #include "graph/deferred_device.h"
 #include "graph/dual_model.h"
 #include "graph/mock_model.h"
 #include "ops/cpu/cpu_kernels.h"
+#include "rows/row_cache.h"
 #include "support/expect_error.h"
 
 namespace fovea {
@@ -91,8 +94,9 @@ class Group {
 
   [[nodiscard]] std::vector<ReplicaStats> stats() const { return group_->stats(); }
   [[nodiscard]] GroupSession* operator->() { return session_.get(); }
+  [[nodiscard]] Device& device(std::size_t rank) { return *devices_[rank]; }
   [[nodiscard]] DeferredDevice& gpu(std::size_t rank) {
-    return dynamic_cast<DeferredDevice&>(*devices_[rank]);
+    return dynamic_cast<DeferredDevice&>(device(rank));
   }
 
  private:
@@ -111,6 +115,11 @@ class Group {
 };
 
 using MockGroup = Group<MockModel>;
+
+/// Has every replica pack by units.
+void by_units(std::size_t, GraphManagerOptions& options) {
+  options.packing = PackingPolicy::kUnits;
+}
 
 Items mock_items(const std::vector<Grid>& grids) {
   const MockModel model;
@@ -224,6 +233,119 @@ TEST(GroupSession, TheFirstOfSeveralErrorsIsReported) {
     test::expect_error(ErrorCode::kOutOfMemory, "replica 1 on ",
                        [&] { (void)group.encode(items); });
   }
+}
+
+// Clips of 80, 48 and 5 rows, and images of 4 and 144, the last of which fits no budget.
+Items clips_and_images() {
+  return mock_items({{20, 4, 4}, {1, 4, 4}, {3, 8, 8}, {1, 24, 24}, {5, 2, 2}});
+}
+
+TEST(GroupSession, ItemsThatReplicasShareGiveTheRowsOfTheModel) {
+  const Items items = clips_and_images();
+  for (std::size_t replicas = 1; replicas <= 4; ++replicas) {
+    SCOPED_TRACE(replicas);
+    MockGroup group(replicas, MockModel(), by_units);
+    for (int round = 0; round < 2; ++round) group.expect_right(items);
+    const std::vector<Embedding> rows = group.encode(items);
+    EXPECT_EQ(rows[0].graph, GraphUse::kHit);
+    EXPECT_EQ(rows[3].graph, GraphUse::kMiss);
+    for (const Embedding& item : rows) EXPECT_GT(item.times.encode_ms, 0);
+    const std::vector<ReplicaStats> stats = group.stats();
+    EXPECT_EQ(sum(stats).graph_hits, 3 * 4) << "an item counts once, however many share it";
+    EXPECT_EQ(sum(stats).graph_misses, 3);
+    for (const ReplicaStats& replica : stats) EXPECT_GT(replica.stats.sub_batches, 0);
+  }
+}
+
+TEST(GroupSession, EqualUnitsOfAShareRunOnce) {
+  Items items = mock_items({{12, 4, 4}});
+  std::vector<std::uint8_t>& pixels = items[0].pixels;
+  const auto unit = static_cast<std::ptrdiff_t>(items[0].plan.unit_bytes[0]);
+  for (std::ptrdiff_t i = 1; i < 12; ++i) {
+    std::copy_n(pixels.begin(), unit, pixels.begin() + i * unit);
+  }
+  MockGroup group(3, MockModel(), by_units);
+  group.expect_right(items);
+  EXPECT_EQ(group.encode(items)[0].units_reused, 3 * 3);
+}
+
+TEST(GroupSession, ASharedItemGoesToItsBlock) {
+  const Items items = clips_and_images();
+  const std::vector<Embedding> alone = MockGroup(1).encode(items);
+  const std::vector<test::HostRoom> rooms = test::rooms_for(alone, RowDType::kFloat32, 8, 3);
+  std::vector<Embedding> known(items.size());
+  std::vector<TowerItem> tower;
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    tower.push_back({&items[i], {&known[i], &rooms[i].block()}});
+  }
+  MockGroup group(3, MockModel(), by_units);
+  group->begin(tower, {});
+  group->finish();
+  for (std::size_t i = 0; i < items.size(); ++i) rooms[i].expect_rows(alone[i]);
+}
+
+// As the takes of a long video come, one begin after the other.
+TEST(GroupSession, SharesOfAnItemAreSharedAgain) {
+  const Items items = mock_items({{20, 4, 4}});
+  for (const std::size_t replicas : {1, 2, 3}) {
+    SCOPED_TRACE(replicas);
+    MockGroup group(replicas, MockModel(), by_units);
+    Embedding rows;
+    SharedItem shared({&items[0], {&rows}}, MockModel().graph_spec().out_width);
+    for (const UnitRange& range : {UnitRange{0, 7}, {7, 1}, {8, 12}}) {
+      const TowerItem take = shared.add(items[0], {.units = range, .counts = range.first == 0});
+      group->begin({&take, 1}, {});
+    }
+    group->finish();
+    shared.finish();
+    EXPECT_EQ(values(rows), MockModel().reference(items[0]));
+    EXPECT_EQ(rows.graph, GraphUse::kHit);
+    EXPECT_EQ(sum(group.stats()).graph_hits, 1);
+  }
+}
+
+TEST(GroupSession, AnItemThatACacheKeepsStaysWhole) {
+  const Items items = mock_items({{20, 4, 4}});
+  MockGroup group(2, MockModel(), by_units);
+  const std::vector<Device*> devices{&group.device(0), &group.device(1)};
+  RowCache cache(devices, 0, std::int64_t{1} << 20);
+  RowCache::Claim claim = cache.claim("clip");
+  claim.describe({});
+  Embedding rows;
+  const TowerItem kept{&items[0], {&rows}, &claim};
+  group->begin({&kept, 1}, {});
+  group->finish();
+  EXPECT_EQ(values(rows), MockModel().reference(items[0]));
+  EXPECT_TRUE(claim.is_kept());
+  EXPECT_EQ(group.stats()[1].stats.sub_batches, 0);
+}
+
+TEST(GroupSession, PackedGreedilyEveryItemStaysWhole) {
+  MockGroup group(2);
+  group.expect_right(mock_items({{20, 4, 4}}));
+  EXPECT_EQ(group.stats()[1].stats.sub_batches, 0);
+}
+
+TEST(GroupSession, AReplicaThatFailsAShareFailsTheBatch) {
+  const Items items = clips_and_images();
+  MockGroup group(3, MockModel(), by_units);
+  group.gpu(1).set_limit(0);
+  std::vector<Embedding> rows(items.size());
+  test::expect_error(ErrorCode::kOutOfMemory, "replica 1 on ",
+                     [&] { group.encode_into(rows, items); });
+  group.gpu(1).set_limit(std::numeric_limits<std::size_t>::max());
+  group.expect_right(items);
+}
+
+TEST(GroupSession, ASharedItemCanBeGivenUp) {
+  MockGroup group(2, MockModel(), by_units);
+  const Items items = clips_and_images();
+  {
+    std::vector<Embedding> rows(items.size());
+    group->begin(tower_items(items, rows), {});
+    group->abandon();
+  }
+  group.expect_right(items);
 }
 
 TEST(GroupSession, ASingleReplicaDoesNotNameItself) {
