@@ -59,6 +59,8 @@ void CachedCall::encoded(Item& item) {
   const bool counts_as_miss = item.claim->is_kept() || result.error;
   result.cache = counts_as_miss ? CacheUse::kMiss : CacheUse::kBypass;
   if (result.error) item.claim->fail(without_name(*result.error, *item.media));
+  item.claim->bypass();  // of a claim that store() or fail() has not ended
+  result.cache = item.claim->use();
   item.claim.reset();
 }
 

@@ -204,8 +204,9 @@ std::optional<TowerItem> Engine::Impl::take_units(GroupSession& session, Call& c
   }
   const ItemPlan& plan = prepared.item.plan;
   if (is_first && call.has_room(item, final_rows(plan, options.video_pruning_rate))) {
-    if (item.claim) item.result().cache = CacheUse::kBypass;  // it would hold the item as a whole
+    if (item.claim) item.claim->bypass();  // it would hold the item as a whole
     item.claim.reset();
+    if (item.key) item.result().cache = CacheUse::kBypass;
     item.shared = &call.shared.emplace_back(TowerItem{&prepared.item, tower_target(item)},
                                             model().graph_spec().out_width);
   }

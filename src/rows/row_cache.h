@@ -153,6 +153,10 @@ class RowCache::Claim {
   /// Nothing after store().
   void fail(const Error& error);
 
+  /// kEncode: the caller encodes the item and keeps no rows of it, which is left to one of those
+  /// who wait. Nothing after store().
+  void bypass();
+
   /// kRead: the item without name, times and data, and where its rows are. They stay there until
   /// the claim ends.
   [[nodiscard]] const Embedding& facts() const { return rows_->facts; }

@@ -139,6 +139,15 @@ void RowCache::Claim::fail(const Error& error) {
   end();
 }
 
+void RowCache::Claim::bypass() {
+  if (cache_ == nullptr) return;
+  {
+    const std::lock_guard lock(cache_->mutex_);
+    ++cache_->counts_.bypasses;
+  }
+  end();
+}
+
 void RowCache::Claim::restore(Device& device, Stream& queue) {
   const std::lock_guard lock(cache_->mutex_);
   const Copier& copier = cache_->copier_of(device);

@@ -256,6 +256,7 @@ TEST_P(CachedCall, KeepsNothingOfAFileThatChangesMeanwhile) {
     fs::copy_file(other_path(), path, fs::copy_options::overwrite_existing);
   };
   EXPECT_EQ(engine.encode(items, {.progress = replace}).back().source_width_px, 101);
+  EXPECT_EQ(engine.stats().encoder_cache.bypasses, 1);
   const std::vector<MediaItem> before{image_file(image_path())};
   EXPECT_EQ(engine.encode(before).front().source_width_px, 180);
 }

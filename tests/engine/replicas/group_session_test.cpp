@@ -316,7 +316,7 @@ TEST(GroupSession, AnItemThatACacheKeepsStaysWhole) {
   group->begin({&kept, 1}, {});
   group->finish();
   EXPECT_EQ(values(rows), MockModel().reference(items[0]));
-  EXPECT_TRUE(claim.is_kept());
+  EXPECT_EQ(claim.use(), CacheUse::kMiss);
   EXPECT_EQ(group.stats()[1].stats.sub_batches, 0);
 }
 
