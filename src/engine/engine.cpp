@@ -215,7 +215,7 @@ std::optional<TowerItem> Engine::Impl::take_units(GroupSession& session, Call& c
     item.result().times = prepared.times;
     item.result().timestamps = prepared.timestamps;
   }
-  return item.shared->add(prepared.item, {.units = prepared.units, .counts = is_first});
+  return item.shared->add(prepared.item, {.units = prepared.units, .counts = prepared.is_last});
 }
 
 Engine::Engine(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
