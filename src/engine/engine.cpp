@@ -204,11 +204,14 @@ std::optional<TowerItem> Engine::Impl::take_units(GroupSession& session, Call& c
   }
   const ItemPlan& plan = prepared.item.plan;
   if (is_first && call.has_room(item, final_rows(plan, options.video_pruning_rate))) {
-    if (item.claim) item.claim->bypass();  // it would hold the item as a whole
-    item.claim.reset();
-    if (item.key) item.result().cache = CacheUse::kBypass;
-    item.shared = &call.shared.emplace_back(TowerItem{&prepared.item, tower_target(item)},
-                                            model().graph_spec().out_width);
+    if (item.claim && !prepared.is_last) {
+      item.claim->bypass();  // it would hold the item as a whole
+      item.claim.reset();
+    }
+    if (item.key && !item.claim) item.result().cache = CacheUse::kBypass;
+    const TowerItem all{&prepared.item, tower_target(item), CachedCall::keeper(item)};
+    if (prepared.is_last) return all;  // few of its frames can be read
+    item.shared = &call.shared.emplace_back(all, model().graph_spec().out_width);
   }
   if (item.shared == nullptr) return std::nullopt;
   if (prepared.is_last) {
