@@ -47,7 +47,7 @@ PreparedWindows::PreparedWindows(const Source& source, std::vector<Window> windo
 void PreparedWindows::prepare_first() {
   if (done()) return;
   if (const Window& window = windows_.front(); window.is_stream) {
-    constexpr std::size_t kTakes = 4;  // one runs, two wait, one is filled
+    constexpr std::size_t kTakes = 4;  // one runs, three are ahead
     const Item& item = *window.items.front();
     stream_.emplace(source_.context, *item.media, item.plan ? &*item.plan : nullptr,
                     source_.window_bytes / kTakes);

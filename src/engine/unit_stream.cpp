@@ -1,4 +1,5 @@
-// Decoding runs a few takes of units ahead of the tower, which bounds the memory of a long video.
+// Decoding runs ahead of the tower by three takes of units, which bounds the memory of a long
+// video: one that is ready, one that waits for its place, and one that is complete behind it.
 #include "engine/unit_stream.h"
 
 #include <utility>

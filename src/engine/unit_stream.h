@@ -11,8 +11,7 @@
 namespace fovea {
 
 /// A long video, prepared a few units at a time on a thread of its own, under the interrupt of the
-/// thread that makes this object. The thread has two takes ready at most,
-/// and fills a third. Not thread-safe.
+/// thread that makes this object. The thread is at most three takes ahead. Not thread-safe.
 class UnitStream {
  public:
   /// @param plan of the item, as prepare_media; null: none. @param most_bytes of pixels at a time.

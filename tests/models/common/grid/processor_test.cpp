@@ -94,8 +94,14 @@ TEST(GridProcessor, RefusesGridsThatNoItemHas) {
   expect_no_grid(Modality::kVideo, {0, 4, 4}, "must be positive");
   expect_no_grid(Modality::kVideo, {1, -2, -2}, "must be positive");
   expect_no_grid(Modality::kImage, {2, 4, 4}, "of an image begins with 1, got 2x4x4");
-  expect_no_grid(Modality::kVideo, {1 << 20, 1 << 20, 2}, "more pixels than");
+  expect_no_grid(Modality::kVideo, {1, 1 << 20, 1 << 20}, "more pixels than");
   expect_no_grid(Modality::kVideo, {std::int64_t{1} << 62, 2, 2}, "more pixels than");
+}
+
+TEST(GridProcessor, AVideoMayHaveMorePixelsThanOffsetsReach) {
+  const ItemPlan plan = small_processor().plan_grid(Modality::kVideo, {1 << 20, 64, 64});
+  EXPECT_GT(plan.pixel_bytes, std::size_t{1} << 32);
+  EXPECT_EQ(plan.unit_bytes[0] << 20, plan.pixel_bytes);
 }
 
 TEST(GridProcessor, FramesAreResizedOneAfterTheOther) {
