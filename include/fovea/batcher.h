@@ -50,7 +50,7 @@ struct BatchReply {
   std::int64_t batch_rows = 0;   ///< the same, as far as headers tell
 };
 
-/// Counters of a batcher. Each is exact; together they are of about the same moment.
+/// Counters of a batcher, all of the same moment.
 struct BatcherStats {
   // Accepted and not complete.
   std::int64_t requests = 0;
@@ -146,7 +146,7 @@ class FOVEA_API Batcher {
   /// callbacks have returned. Not from a callback.
   void stop() noexcept;
 
-  /// Reads counters; waits for nothing, least of all for a batch.
+  /// Reads counters; waits for no batch and no callback.
   [[nodiscard]] BatcherStats stats() const noexcept;
   /// As given, with the numbers that 0 stood for.
   [[nodiscard]] const BatcherOptions& options() const noexcept;

@@ -6,11 +6,12 @@
 
 #include "core/boundary.h"
 #include "core/check.h"
-#include "core/interrupt.h"
 
 namespace fovea::batching {
 
 namespace {
+
+using Seconds = std::chrono::duration<double>;
 
 double milliseconds(Clock::duration time) {
   return std::chrono::duration<double, std::milli>(time).count();
@@ -23,6 +24,24 @@ Error current_error() noexcept {
   } catch (const Error& error) {
     return error;
   }
+}
+
+/// The counter of requests that end like this.
+std::int64_t& counter_of(const std::optional<Error>& error, BatcherStats& stats) noexcept {
+  if (!error) return stats.completed;
+  switch (error->code()) {
+    case ErrorCode::kCancelled: return stats.cancelled;
+    case ErrorCode::kDeadline: return stats.expired;
+    default: return stats.failed;
+  }
+}
+
+/// Counts a request that is accepted, or is complete (sign -1).
+void count_open(const Load& load, int sign, BatcherStats& stats) noexcept {
+  stats.requests += sign;
+  stats.items += sign * load.items;
+  stats.bytes += sign * load.bytes;
+  stats.rows += sign * load.rows;
 }
 
 Load sum_of(std::span<const RequestPtr> batch) noexcept {
@@ -84,7 +103,6 @@ void Scheduler::check_room(const Load& load) const {
 
 void Scheduler::check_room_locked(const Load& load) const {
   FOVEA_CHECK(accepts_, kUnavailable, "the batcher has ended and accepts no requests");
-  const Load open = counters_.open();
   const auto check = [](const char* what, std::int64_t wanted, std::int64_t used,
                         std::int64_t most) {
     FOVEA_CHECK(wanted <= most, kInvalidArgument, "a request of ", wanted, ' ', what,
@@ -92,9 +110,9 @@ void Scheduler::check_room_locked(const Load& load) const {
     FOVEA_CHECK(wanted <= most - used, kUnavailable, "no room for ", wanted, ' ', what,
                 ": the batcher holds ", used, " of at most ", most);
   };
-  check("items", load.items, open.items, options_.max_items);
-  check("bytes", load.bytes, open.bytes, options_.max_bytes);
-  check("rows", load.rows, open.rows, options_.max_rows);
+  check("items", load.items, stats_.items, options_.max_items);
+  check("bytes", load.bytes, stats_.bytes, options_.max_bytes);
+  check("rows", load.rows, stats_.rows, options_.max_rows);
 }
 
 Ticket Scheduler::submit(const RequestPtr& request) {
@@ -113,8 +131,9 @@ Ticket Scheduler::submit(const RequestPtr& request) {
       open_.erase(place);
       throw;
     }
-    counters_.count_open(request->load, 1);
-    counters_.count_queued(1);
+    count_open(request->load, 1, stats_);
+    ++stats_.accepted;
+    ++stats_.queued_requests;
   }
   changed_.notify_all();
   const CallBounds& bounds = request->how.bounds;
@@ -155,6 +174,18 @@ void Scheduler::stop() noexcept {
   threads_.clear();
 }
 
+BatcherStats Scheduler::stats() const noexcept {
+  const std::lock_guard lock(mutex_);
+  BatcherStats stats = stats_;
+  stats.last_movement = std::max(stats.last_progress, Clock::time_point(Clock::duration(pulse_)));
+  return stats;
+}
+
+void Scheduler::count(std::int64_t BatcherStats::*counter) noexcept {
+  const std::lock_guard lock(mutex_);
+  ++(stats_.*counter);
+}
+
 void Scheduler::work(RequestQueue& queue, std::vector<RequestPtr> batch) noexcept {
   while (wait_for_batch(queue, batch)) {
     run(batch);
@@ -171,7 +202,7 @@ bool Scheduler::wait_for_batch(RequestQueue& queue, std::vector<RequestPtr>& bat
       continue;
     }
     const Clock::time_point until = queue.oldest() + options_.max_delay;
-    const bool is_open = counters_.running() > 0 && accepts_ && !queue.has_full_batch();
+    const bool is_open = stats_.running_batches > 0 && accepts_ && !queue.has_full_batch();
     if (!is_open || Clock::now() >= until) break;
     changed_.wait_until(lock, until);
   }
@@ -180,8 +211,8 @@ bool Scheduler::wait_for_batch(RequestQueue& queue, std::vector<RequestPtr>& bat
     request->state = Request::State::kRunning;
     request->begun = Clock::now();
   }
-  counters_.count_queued(-std::ssize(batch));
-  counters_.count_begin();
+  stats_.queued_requests -= std::ssize(batch);
+  ++stats_.running_batches;
   return true;
 }
 
@@ -190,7 +221,7 @@ void Scheduler::run(Batch batch) noexcept {
   try {
     const std::vector<PlannedItem> items = take_items(batch);
     if (!encode(batch, items)) {
-      counters_.count_repeated();
+      count(&BatcherStats::repeated_batches);
       std::span<const PlannedItem> left = items;
       for (const RequestPtr& request : batch) {
         const auto count = static_cast<std::size_t>(request->load.items);
@@ -204,8 +235,16 @@ void Scheduler::run(Batch batch) noexcept {
   Clock::duration queued{};
   for (const RequestPtr& request : batch) queued += request->begun - request->submitted;
   {
+    const Load sum = sum_of(batch);
     const std::lock_guard lock(mutex_);
-    counters_.count_batch(sum_of(batch), std::ssize(batch), queued, Clock::now() - begun);
+    stats_.last_progress = Clock::now();
+    --stats_.running_batches;
+    ++stats_.batches;
+    stats_.batch_requests += std::ssize(batch);
+    stats_.batch_items += sum.items;
+    stats_.batch_rows += sum.rows;
+    stats_.queue_seconds += Seconds(queued).count();
+    stats_.run_seconds += Seconds(stats_.last_progress - begun).count();
   }
   changed_.notify_all();
 }
@@ -216,7 +255,7 @@ bool Scheduler::encode(Batch batch, std::span<const PlannedItem> items) {
   const Clock::time_point begun = batch.front()->begun;
   const Load sum = sum_of(batch);
   BatchReply reply{.batch_items = sum.items, .batch_rows = sum.rows};
-  const Interrupt watched({}, Clock::time_point::max(), "batch", nullptr, &counters_.pulse());
+  const Interrupt watched({}, Clock::time_point::max(), "batch", nullptr, &pulse_);
   const InterruptScope scope(&watched);
   try {
     std::vector<Embedding> rows = encode_(items, options_of(batch, *call));
@@ -250,7 +289,10 @@ EncodeOptions Scheduler::options_of(Batch batch, const Call& call) {
   } else {
     how.on_error = OnError::kSkip;
   }
-  how.progress = [this](std::int64_t, std::int64_t) { counters_.note_progress(); };
+  how.progress = [this](std::int64_t, std::int64_t) {
+    const std::lock_guard lock(mutex_);
+    stats_.last_progress = Clock::now();
+  };
   return how;
 }
 
@@ -305,7 +347,7 @@ void Scheduler::end(const RequestPtr& request, BatchReply reply) noexcept {
     if (request->state == Request::State::kComplete) return;
     if (request->state == Request::State::kQueued) {
       queue_of(*request).remove(*request);
-      counters_.count_queued(-1);
+      --stats_.queued_requests;
       request->begun = Clock::now();
     } else if (request->call && --request->call->wanted == 0) {
       unwanted = request->call;
@@ -313,8 +355,8 @@ void Scheduler::end(const RequestPtr& request, BatchReply reply) noexcept {
     request->state = Request::State::kComplete;
     if (request->is_cancelled) reply.error = cancelled_;  // cancel() has promised it
     open_.erase(request->number);
-    counters_.count_open(request->load, -1);
-    counters_.count_end(reply.error ? &*reply.error : nullptr);
+    count_open(request->load, -1, stats_);
+    ++counter_of(reply.error, stats_);
     ++callbacks_;
   }
   if (unwanted) unwanted->stop.request_stop();

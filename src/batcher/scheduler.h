@@ -5,14 +5,13 @@
 #include <functional>
 #include <map>
 #include <mutex>
-#include <optional>
 #include <span>
 #include <thread>
 #include <utility>
 #include <vector>
 
-#include "batcher/counters.h"
 #include "batcher/request_queue.h"
+#include "core/interrupt.h"
 
 namespace fovea::batching {
 
@@ -42,12 +41,13 @@ class Scheduler {
   bool cancel(Ticket ticket) noexcept;
   void drain();
   void stop() noexcept;
-  [[nodiscard]] BatcherStats stats() const noexcept { return counters_.read(); }
-  void count_refused() noexcept { counters_.count_refused(); }
+  [[nodiscard]] BatcherStats stats() const noexcept;
+  void count_refused() noexcept { count(&BatcherStats::refused); }
 
  private:
   using Batch = std::span<const RequestPtr>;
 
+  void count(std::int64_t BatcherStats::*counter) noexcept;
   void check_room_locked(const Load& load) const;
   [[nodiscard]] RequestQueue& queue_of(const Request& request) noexcept;
 
@@ -75,12 +75,13 @@ class Scheduler {
   const BatcherOptions options_;
   const Error cancelled_;  // made ahead: when they are needed there may be no memory
   const Error expired_;
-  Counters counters_;
+  Interrupt::Pulse pulse_ = 0;  // of all batches
 
-  mutable std::mutex mutex_;
-  std::condition_variable changed_;    // for the lanes
-  std::condition_variable attention_;  // for the attendant
-  std::condition_variable calm_;       // for who drains
+  mutable std::mutex mutex_;                           // guards what follows
+  BatcherStats stats_{.last_progress = Clock::now()};  // without last_movement
+  std::condition_variable changed_;                    // for the lanes
+  std::condition_variable attention_;                  // for the attendant
+  std::condition_variable calm_;                       // for who drains
   RequestQueue small_;
   RequestQueue large_;
   std::map<std::uint64_t, RequestPtr> open_;
