@@ -15,7 +15,6 @@ namespace {
 
 using batching::Load;
 using batching::Request;
-using batching::RequestPtr;
 
 /// With numbers in place of 0.
 BatcherOptions complete(BatcherOptions options, const Engine& engine) {
@@ -117,7 +116,7 @@ Ticket Batcher::Impl::submit(std::vector<PlannedItem> items, const EncodeOptions
   request->how = how;
   request->done = std::move(done);
   const Ticket ticket = scheduler.submit(request);
-  request->on_stop.emplace(how.bounds.stop, batching::Canceller{&scheduler, ticket});
+  request->on_stop.emplace(how.bounds.stop, [this, ticket] { (void)scheduler.cancel(ticket); });
   return ticket;
 }
 

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <stop_token>
@@ -26,15 +27,6 @@ struct Call {
   std::int64_t wanted = 0;  ///< requests that are not complete
 };
 
-class Scheduler;
-
-/// Cancels a request when its caller asks for it.
-struct Canceller {
-  Scheduler* scheduler;
-  Ticket ticket;
-  void operator()() const noexcept;
-};
-
 /// A request from submit() to its reply.
 struct Request {
   enum class State : std::uint8_t { kQueued, kRunning, kComplete };
@@ -50,7 +42,7 @@ struct Request {
   bool is_cancelled = false;   ///< and about to end
   std::shared_ptr<Call> call;  ///< that encodes this request; null: none has begun
   /// Cancels the request. Destroyed without a lock: it waits for a cancellation that is under way.
-  std::optional<std::stop_callback<Canceller>> on_stop;
+  std::optional<std::stop_callback<std::function<void()>>> on_stop;
 };
 
 using RequestPtr = std::shared_ptr<Request>;

@@ -15,28 +15,24 @@ bool same_options(const EncodeOptions& a, const EncodeOptions& b) noexcept {
 }  // namespace
 
 template <class Take>
-void RequestQueue::choose(Take&& take) const {
+Load RequestQueue::choose(Take&& take) const {
   Load sum;
-  for (std::size_t i = 0; i < waiting_.size(); ++i) {
-    const Load& load = waiting_[i]->load;
+  for (const RequestPtr& one : waiting_) {
+    const Load& load = one->load;
     const bool fits = sum.items + load.items <= options_.max_batch_items &&
                       sum.rows + load.rows <= options_.max_batch_rows &&
-                      same_options(waiting_[i]->how, waiting_.front()->how);
-    if (i > 0 && !fits) continue;
+                      same_options(one->how, waiting_.front()->how);
+    if (!fits && one != waiting_.front()) continue;
     sum.items += load.items;
     sum.rows += load.rows;
-    take(i);
+    take(one);
   }
+  return sum;
 }
 
 bool RequestQueue::has_full_batch() const noexcept {
   std::size_t taken = 0;
-  Load sum;
-  choose([&](std::size_t i) {
-    ++taken;
-    sum.items += waiting_[i]->load.items;
-    sum.rows += waiting_[i]->load.rows;
-  });
+  const Load sum = choose([&](const RequestPtr&) { ++taken; });
   return taken < waiting_.size() || sum.items >= options_.max_batch_items ||
          sum.rows >= options_.max_batch_rows;
 }
@@ -47,7 +43,7 @@ void RequestQueue::remove(const Request& request) noexcept {
 
 void RequestQueue::take_batch(std::vector<RequestPtr>& batch) {
   batch.clear();
-  choose([&](std::size_t i) { batch.push_back(waiting_[i]); });
+  (void)choose([&](const RequestPtr& one) { batch.push_back(one); });
   auto next = batch.begin();  // ascending
   std::erase_if(waiting_, [&](const RequestPtr& one) {
     if (next == batch.end() || *next != one) return false;

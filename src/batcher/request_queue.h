@@ -38,9 +38,9 @@ class RequestQueue {
   }
 
  private:
-  /// Calls take(index) for each request of the next batch.
+  /// Calls take(request) for each one of the next batch. @return the load of all of them.
   template <class Take>
-  void choose(Take&& take) const;
+  [[nodiscard]] Load choose(Take&& take) const;
 
   BatcherOptions options_;
   std::deque<RequestPtr> waiting_;  // in order of arrival

@@ -66,8 +66,6 @@ std::vector<PlannedItem> take_items(std::span<const RequestPtr> batch) {
 
 }  // namespace
 
-void Canceller::operator()() const noexcept { (void)scheduler->cancel(ticket); }
-
 Scheduler::Scheduler(Encode encode, const BatcherOptions& options)
     : encode_(std::move(encode)),
       options_(options),

@@ -69,7 +69,8 @@ void act(Scheduler& scheduler, std::uint64_t seed, Ledger& ledger) {
     };
     try {
       const Ticket ticket = scheduler.submit(request);
-      request->on_stop.emplace(request->how.bounds.stop, Canceller{&scheduler, ticket});
+      request->on_stop.emplace(request->how.bounds.stop,
+                               [&scheduler, ticket] { (void)scheduler.cancel(ticket); });
       ++ledger.accepted;
       if (test::uniform(random, 0, 4) == 0 && scheduler.cancel(ticket)) ++ledger.cancelled;
     } catch (const Error& error) {
