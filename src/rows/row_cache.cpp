@@ -13,6 +13,7 @@ namespace {
 
 /// Memory of the host that a device copies to and from.
 Buffer host_memory(Device& device, std::size_t bytes) try {
+  if (bytes == 0) return {};
   if (!device.properties().host_memory) return device.allocate_host(bytes);
   auto memory = std::make_unique<RowBytes>(bytes);  // takes pages as they are written to
   std::byte* const data = memory->data();
@@ -33,19 +34,18 @@ std::int64_t RowCache::cost_of(std::size_t bytes) {
 RowCache::Tier::Tier(Device* device, Buffer memory)
     : arena(device, std::move(memory)), entries(static_cast<std::int64_t>(arena.capacity())) {
   counts.capacity_bytes = entries.capacity();
+  if (device == nullptr) return;
+  marks.emplace(*device);
+  leaving = device->create_copy_stream();
 }
 
 RowCache::RowCache(std::span<Device* const> devices, std::int64_t device_bytes,
                    std::int64_t host_bytes) {
   for (Device* const device : devices) {
-    Copier& copier = copiers_.emplace_back(*device);
-    if (device_bytes == 0) continue;
     const auto bytes = static_cast<std::size_t>(device_bytes);
-    copier.tier = &tiers_.emplace_back(device, device->allocate(bytes));
+    tiers_.emplace_back(device, bytes == 0 ? Buffer() : device->allocate(bytes));
   }
-  if (host_bytes == 0) return;
-  const auto bytes = static_cast<std::size_t>(host_bytes);
-  host_ = &tiers_.emplace_back(nullptr, host_memory(*devices.front(), bytes));
+  tiers_.emplace_back(nullptr, host_memory(*devices.front(), static_cast<std::size_t>(host_bytes)));
 }
 
 RowCache::Claim RowCache::claim(const std::string& key) {
@@ -75,18 +75,17 @@ RowCache::Claim RowCache::claim(const std::string& key) {
   return claim;
 }
 
-RowCache::Copier& RowCache::copier_of(const Device& device) {
+RowCache::Tier& RowCache::tier_of(const Device& device) {
   const auto found = std::ranges::find(
-      copiers_, &device, [](const Copier& copier) -> const Device* { return &copier.device; });
-  FOVEA_CHECK(found != copiers_.end(), kInternal, device.properties().name,
+      tiers_, &device, [](const Tier& tier) -> const Device* { return tier.arena.device(); });
+  FOVEA_CHECK(found != tiers_.end(), kInternal, device.properties().name,
               ": no device of the encoder cache");
   return *found;
 }
 
 RowCache::Place RowCache::reserve(const Device& device, std::size_t bytes) {
   const std::lock_guard lock(mutex_);
-  for (Tier* const tier : {copier_of(device).tier, host_}) {
-    if (tier == nullptr) continue;
+  for (Tier* const tier : {&tier_of(device), &host()}) {
     if (auto slot = make_room(*tier, bytes)) return {tier, std::move(slot)};
   }
   return {};
@@ -105,13 +104,9 @@ std::shared_ptr<RowSlot> RowCache::make_room(Tier& tier, std::size_t bytes) {
 
 void RowCache::evict(Tier& from, const std::string& key) {
   ++from.counts.evictions;
-  if (host_ != nullptr && &from != host_) {
-    const Place to{host_, make_room(*host_, from.entries.find(key)->value.slot->bytes())};
-    if (to.slot) {
-      Copier& copier = copier_of(*from.arena.device());
-      move(key, from, to, *copier.leaving, copier.marks);
-      return;
-    }
+  if (&from != &host()) {
+    const Place to{&host(), make_room(host(), from.entries.find(key)->value.slot->bytes())};
+    if (to.slot) return move(key, from, to, *from.leaving, *from.marks);
   }
   ++counts_.evictions;
   from.entries.erase(key);
@@ -131,7 +126,6 @@ void RowCache::move(const std::string& key, Tier& from, const Place& to, Stream&
 }
 
 void RowCache::end(const std::string& key, Flight& flight) {
-  flight.is_over = true;
   flights_.erase(key);
   flight.changed.notify_all();
 }
@@ -140,7 +134,7 @@ EncoderCacheStats RowCache::stats() const {
   const std::lock_guard lock(mutex_);
   EncoderCacheStats stats = counts_;
   for (const Tier& tier : tiers_) {
-    CacheTierStats& total = &tier == host_ ? stats.host : stats.device;
+    CacheTierStats& total = &tier == &tiers_.back() ? stats.host : stats.device;
     total.capacity_bytes += tier.counts.capacity_bytes;
     total.hits += tier.counts.hits;
     total.evictions += tier.counts.evictions;
@@ -157,7 +151,7 @@ EncoderCacheStats RowCache::stats() const {
   // Whoever asks looks on the devices first, and then on the host.
   const std::int64_t past_devices = stats.queries - stats.device.hits;
   if (stats.device.capacity_bytes > 0) stats.device.misses = past_devices;
-  if (host_ != nullptr) stats.host.misses = past_devices - stats.host.hits;
+  if (stats.host.capacity_bytes > 0) stats.host.misses = past_devices - stats.host.hits;
   stats.capacity_bytes = stats.device.capacity_bytes + stats.host.capacity_bytes;
   stats.bytes = stats.device.bytes + stats.host.bytes;
   stats.items = stats.device.items + stats.host.items;

@@ -43,8 +43,8 @@ class RowCache {
 
   /// Allocates the memory. That of the host is pinned for a GPU, and for a CPU comes from the
   /// system as it is written to.
-  /// @param devices that compute rows; must outlive the cache. @param device_bytes of each of them;
-  /// 0: they have no tier. @param host_bytes likewise.
+  /// @param devices that compute rows, at least one; must outlive the cache. @param device_bytes of
+  /// each of them, @param host_bytes of the host; 0: no rows are kept there.
   /// @throws Error(kOutOfMemory).
   RowCache(std::span<Device* const> devices, std::int64_t device_bytes, std::int64_t host_bytes);
   RowCache(const RowCache&) = delete;
@@ -59,28 +59,23 @@ class RowCache {
   struct Rows {
     Embedding facts;  // without name, times and data
     DType dtype = DType::kF32;
-    Shape shape;
     std::shared_ptr<RowSlot> slot;
 
-    [[nodiscard]] TensorView view() const { return {slot->data(), dtype, shape}; }
+    [[nodiscard]] TensorView view() const {
+      return {slot->data(), dtype, {facts.rows, facts.width}};
+    }
   };
   using Entries = Lru<std::string, Rows>;
-  /// One memory. Claims pin the entries that they read.
+  /// Memory of a device, or of the host, and what copies rows of the device. One of no bytes has
+  /// room for nothing. Claims pin the entries that they read.
   struct Tier {
     Tier(Device* device, Buffer memory);
 
-    RowArena arena;
+    std::optional<RowMarks> marks;    // on queues of the device; absent: it is the host's
+    std::unique_ptr<Stream> leaving;  // the queue of evicted rows to the host; likewise
+    RowArena arena;                   // waits for its marks at the end
     Entries entries;
     CacheTierStats counts;
-  };
-  /// What copies rows of a device.
-  struct Copier {
-    explicit Copier(Device& of) : device(of), marks(of), leaving(of.create_copy_stream()) {}
-
-    Device& device;
-    RowMarks marks;
-    std::unique_ptr<Stream> leaving;  // the queue of evicted rows to the host
-    Tier* tier = nullptr;             // of the device; null: there is none
   };
   /// A slot, and the tier that it is in.
   struct Place {
@@ -90,17 +85,19 @@ class RowCache {
   /// A key that somebody encodes, or that one of those who wait is to encode.
   struct Flight {
     bool is_encoded = false;  // by one of its claims
-    bool is_over = false;     // there are rows or an error
     bool is_kept = false;     // the rows are in a tier, with a pin of each of those who wait
     std::int64_t waiting = 0;
-    std::optional<Rows> rows;
+    std::optional<Rows> rows;  // there are these, or an error: it is over
     std::optional<Error> error;
     std::condition_variable changed;
+
+    [[nodiscard]] bool is_over() const noexcept { return rows || error; }
   };
 
+  [[nodiscard]] Tier& host() noexcept { return tiers_.back(); }
   /// What a slot for so many bytes takes of its tier.
   [[nodiscard]] static std::int64_t cost_of(std::size_t bytes);
-  [[nodiscard]] Copier& copier_of(const Device& device);
+  [[nodiscard]] Tier& tier_of(const Device& device);
   /// A slot for rows of a device: there, or else on the host; null if there is no room.
   [[nodiscard]] Place reserve(const Device& device, std::size_t bytes);
 
@@ -112,12 +109,11 @@ class RowCache {
   /// Copies an entry into a slot of another tier, on a queue of the device that has `marks`.
   static void move(const std::string& key, Tier& from, const Place& to, Stream& queue,
                    RowMarks& marks);
+  /// Tells those who wait that the flight is over.
   void end(const std::string& key, Flight& flight);
 
   mutable std::mutex mutex_;
-  std::list<Copier> copiers_;
   std::list<Tier> tiers_;  // of the devices, in their order, then of the host
-  Tier* host_ = nullptr;
   std::unordered_map<std::string, std::shared_ptr<Flight>> flights_;
   EncoderCacheStats counts_;
 };

@@ -48,7 +48,7 @@ void RowCache::Claim::end() noexcept {
       --flight_->waiting;
       is_pinned_ = flight_->is_kept;
     }
-    if (!flight_->is_over) {
+    if (!flight_->is_over()) {
       if (turn_ == Turn::kEncode) flight_->is_encoded = false;
       if (!flight_->is_encoded && flight_->waiting == 0) cache->flights_.erase(key_);
       flight_->changed.notify_all();
@@ -65,8 +65,8 @@ void RowCache::Claim::end() noexcept {
 void RowCache::Claim::wait(bool same_call) {
   std::unique_lock lock(cache_->mutex_);
   wait_under_interrupt(flight_->changed, lock,
-                       [&] { return flight_->is_over || !flight_->is_encoded; });
-  if (!flight_->is_over) {
+                       [&] { return flight_->is_over() || !flight_->is_encoded; });
+  if (!flight_->is_over()) {
     flight_->is_encoded = true;
     --flight_->waiting;
     turn_ = Turn::kEncode;
@@ -102,7 +102,6 @@ void RowCache::Claim::store(Device& device, Stream& queue, const TensorView& row
   rows_->facts.rows = rows.shape[0];
   rows_->facts.width = rows.shape[1];
   rows_->dtype = rows.dtype;
-  rows_->shape = rows.shape;
   Place place = cache_->reserve(device, rows.bytes());
   if (!place.slot) place.slot = slot_for_others(device, rows.bytes());
   if (place.slot) {
@@ -150,18 +149,19 @@ void RowCache::Claim::bypass() {
 
 void RowCache::Claim::restore(Device& device, Stream& queue) {
   const std::lock_guard lock(cache_->mutex_);
-  const Copier& copier = cache_->copier_of(device);
-  if (slot().device() != nullptr || copier.tier == nullptr || !is_pinned_) return;
-  if (cache_->host_->entries.find(key_) != nullptr) {
-    const Place to{copier.tier, cache_->make_room(*copier.tier, slot().bytes())};
-    if (to.slot) move(key_, *cache_->host_, to, queue, cache_->copier_of(device).marks);
+  Tier& tier = cache_->tier_of(device);
+  Tier& host = cache_->host();
+  if (slot().device() != nullptr || !is_pinned_) return;
+  if (host.entries.find(key_) != nullptr) {
+    const Place to{&tier, cache_->make_room(tier, slot().bytes())};
+    if (to.slot) move(key_, host, to, queue, *tier.marks);
   }
-  const Entries::Entry* const entry = copier.tier->entries.find(key_);
+  const Entries::Entry* const entry = tier.entries.find(key_);
   if (entry != nullptr) rows_->slot = entry->value.slot;
 }
 
 RowMark RowCache::Claim::mark(const Device& device, Stream& queue) const {
-  return cache_->copier_of(device).marks.after(queue);
+  return cache_->tier_of(device).marks->after(queue);
 }
 
 }  // namespace fovea
