@@ -3,7 +3,6 @@
 #include <cstring>
 #include <string>
 #include <type_traits>
-#include <utility>
 
 #include "checkpoint/safetensors.h"
 #include "core/boundary.h"
@@ -15,19 +14,6 @@
 #include "fovea/version.h"
 
 namespace fovea {
-
-float Embedding::at(std::int64_t row, std::int64_t column) const try {
-  FOVEA_CHECK(row >= 0 && row < rows && column >= 0 && column < width, kInvalidArgument,
-              "embedding of ", rows, "x", width, " has no element [", row, ", ", column, "]");
-  FOVEA_CHECK(has_data(), kInvalidArgument, name, ": its rows are in memory of the caller");
-  const DType stored = to_dtype(dtype);
-  float value = 0;
-  const auto index = static_cast<std::size_t>(row * width + column);
-  widen_to_f32(stored, data.data() + index * size_of(stored), &value, 1);
-  return value;
-} catch (...) {
-  rethrow_as_error();
-}
 
 namespace {
 
@@ -41,19 +27,6 @@ bool all_finite(const RowBytes& data) noexcept {
   }
   return true;
 }
-
-}  // namespace
-
-bool Embedding::is_finite() const noexcept {
-  switch (dtype) {
-    case RowDType::kFloat32: return all_finite<std::uint32_t, 0x7f800000>(data);
-    case RowDType::kBFloat16: return all_finite<std::uint16_t, 0x7f80>(data);
-    case RowDType::kFloat16: return all_finite<std::uint16_t, 0x7c00>(data);
-  }
-  return true;
-}
-
-namespace {
 
 // The library's tree of JSON values allocates in its destructor, which ends the process where
 // memory has run out: hence texts.
@@ -83,10 +56,6 @@ std::string describe(const Embedding& item, std::size_t index) {
              ",\"num_embeds\":", item.rows, ",\"shape\":[", item.rows, ",", item.width, "]", times,
              ",\"width\":", item.width, "}");
 }
-
-}  // namespace
-
-namespace {
 
 /// What a file of embeddings holds. Refers to them.
 struct OutputFile {
@@ -125,6 +94,28 @@ OutputFile output_of(std::span<const Embedding> items,
 }
 
 }  // namespace
+
+float Embedding::at(std::int64_t row, std::int64_t column) const try {
+  FOVEA_CHECK(row >= 0 && row < rows && column >= 0 && column < width, kInvalidArgument,
+              "embedding of ", rows, "x", width, " has no element [", row, ", ", column, "]");
+  FOVEA_CHECK(has_data(), kInvalidArgument, name, ": its rows are in memory of the caller");
+  const DType stored = to_dtype(dtype);
+  float value = 0;
+  const auto index = static_cast<std::size_t>(row * width + column);
+  widen_to_f32(stored, data.data() + index * size_of(stored), &value, 1);
+  return value;
+} catch (...) {
+  rethrow_as_error();
+}
+
+bool Embedding::is_finite() const noexcept {
+  switch (dtype) {
+    case RowDType::kFloat32: return all_finite<std::uint32_t, 0x7f800000>(data);
+    case RowDType::kBFloat16: return all_finite<std::uint16_t, 0x7f80>(data);
+    case RowDType::kFloat16: return all_finite<std::uint16_t, 0x7c00>(data);
+  }
+  return true;
+}
 
 void save_safetensors(const std::string& path, std::span<const Embedding> items,
                       const std::map<std::string, std::string>& metadata) try {

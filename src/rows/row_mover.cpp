@@ -82,9 +82,8 @@ void wait_despite_failure(Stream& queue) noexcept {
 
 /// The way to the host. Where the device computes in host memory it is conversion alone.
 struct RowMover::ToHost {
-  explicit ToHost(Device& device)
-      : on_host(device.properties().host_memory), pool(num_threads(device)) {
-    if (on_host) return;
+  explicit ToHost(Device& device) : pool(num_threads(device)) {
+    if (device.properties().host_memory) return;
     queue = device.create_copy_stream();
     for (Buffer& buffer : buffers) buffer = device.allocate_host(kStagingBytes);
   }
@@ -95,9 +94,8 @@ struct RowMover::ToHost {
   void stage_and_convert(std::span<RowCopy> pieces);
   [[nodiscard]] std::span<RowCopy> stage(std::span<RowCopy>& pieces, const Buffer& buffer);
 
-  bool on_host;
   ThreadPool pool;
-  std::unique_ptr<Stream> queue;  // to the buffers
+  std::unique_ptr<Stream> queue;  // to the buffers; null: the device computes in host memory
   std::array<Buffer, 2> buffers;
 };
 
@@ -239,7 +237,7 @@ std::vector<RowMove> RowMover::ToHost::run(std::vector<RowMove> moves) {
   for (const RowMove& move : moves) {
     const RowCopy copy = move.target.place(move.rows);
     total_rows += copy.rows;
-    append_pieces(copy, on_host || move.source == RowMove::Source::kHost ? here : elsewhere);
+    append_pieces(copy, !queue || move.source == RowMove::Source::kHost ? here : elsewhere);
   }
   convert(here);
   stage_and_convert(elsewhere);

@@ -59,7 +59,12 @@ RowCopy RowTarget::place(RowCopy rows) const {
   result->rows = rows.rows;
   result->width = rows.width;
   result->dtype = dtype;
-  if (block != nullptr) return copy_to_block(rows, *block);
+  if (block != nullptr) {
+    rows.to = static_cast<std::byte*>(block->data);
+    rows.to_dtype = to_dtype(block->dtype);
+    rows.to_stride = stride_of(*block, rows.width);
+    return rows;
+  }
   rows.to_dtype = to_dtype(dtype);
   rows.to_stride = rows.to_row_bytes();
   make_data(*result, static_cast<std::size_t>(rows.rows) * rows.to_stride);
@@ -85,13 +90,6 @@ RowCopy rows_of_block(const RowBlock& block, std::int64_t width) noexcept {
           .from_stride = stride_of(block, width),
           .rows = block.rows,
           .width = width};
-}
-
-RowCopy copy_to_block(RowCopy rows, const RowBlock& block) noexcept {
-  rows.to = static_cast<std::byte*>(block.data);
-  rows.to_dtype = to_dtype(block.dtype);
-  rows.to_stride = stride_of(block, rows.width);
-  return rows;
 }
 
 void check_block(const RowBlock& block, std::int64_t width, const std::string& label) {

@@ -35,11 +35,9 @@ struct RowTarget {
 /// Bytes from row to row of a block.
 [[nodiscard]] std::size_t stride_of(const RowBlock& block, std::int64_t width) noexcept;
 
-/// A copy of packed rows [rows, width] to somewhere, of a block to somewhere, and of what a copy
-/// reads to a block.
+/// A copy of packed rows [rows, width], and one of a block, to somewhere.
 [[nodiscard]] RowCopy packed_rows(ConstTensorView rows) noexcept;
 [[nodiscard]] RowCopy rows_of_block(const RowBlock& block, std::int64_t width) noexcept;
-[[nodiscard]] RowCopy copy_to_block(RowCopy rows, const RowBlock& block) noexcept;
 
 /// @param label of the block, how messages begin.
 /// @throws Error(kInvalidArgument) for a block that holds no rows of this width: a dtype or device
