@@ -3,8 +3,6 @@
 
 #include <string_view>
 
-#include "core/check.h"
-
 namespace fovea {
 
 namespace {
@@ -71,12 +69,8 @@ CacheUse CachedCall::use_of(const Item& item) const {
 void CachedCall::fail(Item& item) {
   const Error error(item.claim->error().code(), label_of(*item.media) + item.claim->error().what());
   item.claim.reset();
-  Embedding& result = item.result();
-  result.name = item.media->name;
-  result.modality = item.media->modality;
-  result.cache = use_of(item);
-  result.error = error;
-  if (call_.how.on_error == OnError::kFail) throw Error(error);
+  call_.fail(item, error);
+  item.result().cache = use_of(item);
 }
 
 bool CachedCall::wait_for_others() {
