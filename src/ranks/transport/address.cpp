@@ -12,13 +12,12 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <memory>
 #include <string_view>
-#include <system_error>
 #include <thread>
 
 #include "core/check.h"
+#include "core/file.h"
 
 namespace fovea::ranks {
 
@@ -26,8 +25,6 @@ namespace {
 
 constexpr int kBacklog = 64;  // connections that wait to be accepted
 constexpr std::chrono::milliseconds kRetryInterval{10};
-
-std::string system_reason() { return std::generic_category().message(errno); }
 
 sockaddr_un local_name(const Address& address) {
   sockaddr_un name{};

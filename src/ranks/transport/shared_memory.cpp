@@ -4,10 +4,10 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 
-#include <cerrno>
 #include <system_error>
 
 #include "core/check.h"
+#include "core/file.h"
 
 namespace fovea::ranks {
 
@@ -19,15 +19,14 @@ std::size_t size_for(int size) noexcept { return 2 * static_cast<std::size_t>(si
 
 FileDescriptor SharedMemory::create(int size) {
   FileDescriptor memory(memfd_create("fovea-ranks", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  FOVEA_CHECK(memory.is_open(), kIo,
-              "cannot make shared memory: ", std::generic_category().message(errno));
+  FOVEA_CHECK(memory.is_open(), kIo, "cannot make shared memory: ", system_reason());
   // Allocated now: memory that is missing later ends a process by a signal.
   const auto bytes = static_cast<off_t>(size_for(size));
   const int failure = posix_fallocate(memory.get(), 0, bytes);
   FOVEA_CHECK(failure == 0, kOutOfMemory, "cannot take ", bytes, " bytes of shared memory for ",
               size, " ranks: ", std::generic_category().message(failure));
   FOVEA_CHECK(fcntl(memory.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0, kIo,
-              "cannot seal shared memory: ", std::generic_category().message(errno));
+              "cannot seal shared memory: ", system_reason());
   return memory;
 }
 
@@ -35,7 +34,7 @@ SharedMemory::SharedMemory(const FileDescriptor& memory, int size) {
   const std::size_t bytes = size_for(size);
   void* const at = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, memory.get(), 0);
   FOVEA_CHECK(at != MAP_FAILED, kOutOfMemory, "cannot map ", bytes,
-              " bytes of shared memory: ", std::generic_category().message(errno));
+              " bytes of shared memory: ", system_reason());
   bytes_ = {static_cast<std::byte*>(at), bytes};
 }
 

@@ -6,11 +6,10 @@
 
 #include <algorithm>
 #include <array>
-#include <cerrno>
 #include <limits>
-#include <system_error>
 
 #include "core/check.h"
+#include "core/file.h"
 
 namespace fovea::ranks {
 
@@ -51,7 +50,7 @@ int poll_timeout(Clock::time_point deadline) noexcept {
 std::pair<FileDescriptor, FileDescriptor> socket_pair() {
   std::array<int, 2> ends{};
   FOVEA_CHECK(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends.data()) == 0, kIo,
-              "cannot make a pair of sockets: ", std::generic_category().message(errno));
+              "cannot make a pair of sockets: ", system_reason());
   return {FileDescriptor(ends[0]), FileDescriptor(ends[1])};
 }
 
