@@ -1,6 +1,8 @@
 // Embeddings without their rows, as bytes.
 #include "ranks/description.h"
 
+#include <algorithm>
+#include <array>
 #include <cstring>
 #include <string>
 
@@ -15,16 +17,19 @@ namespace {
 
 constexpr std::int64_t kAbsent = -1;
 
+/// The members that are numbers.
+constexpr std::array kNumbers{&Embedding::rows,
+                              &Embedding::width,
+                              &Embedding::source_width_px,
+                              &Embedding::source_height_px,
+                              &Embedding::num_frames,
+                              &Embedding::resized_width_px,
+                              &Embedding::resized_height_px};
+
 /// The beginning of every description. Lists follow: retained, timestamps, message.
 struct Fixed {
-  std::int64_t rows = 0;
-  std::int64_t width = 0;
+  std::array<std::int64_t, kNumbers.size()> numbers{};
   std::array<std::int64_t, 3> grid_thw{kAbsent, kAbsent, kAbsent};
-  std::int64_t source_width_px = 0;
-  std::int64_t source_height_px = 0;
-  std::int64_t num_frames = 0;
-  std::int64_t resized_width_px = 0;
-  std::int64_t resized_height_px = 0;
   std::int64_t num_retained = kAbsent;
   std::int64_t num_timestamps = 0;
   std::int64_t message_bytes = 0;
@@ -56,17 +61,12 @@ T take(std::span<const std::byte>& bytes, std::int64_t count) {
 }
 
 Fixed fixed_part(const Embedding& item) {
-  Fixed fixed{.rows = item.rows,
-              .width = item.width,
-              .source_width_px = item.source_width_px,
-              .source_height_px = item.source_height_px,
-              .num_frames = item.num_frames,
-              .resized_width_px = item.resized_width_px,
-              .resized_height_px = item.resized_height_px,
-              .num_timestamps = std::ssize(item.timestamps),
+  Fixed fixed{.num_timestamps = std::ssize(item.timestamps),
               .times = item.times,
               .modality = item.modality,
               .dtype = item.dtype};
+  std::ranges::transform(kNumbers, fixed.numbers.begin(),
+                         [&](const auto number) { return item.*number; });
   if (item.grid_thw) fixed.grid_thw = *item.grid_thw;
   if (item.retained) fixed.num_retained = std::ssize(*item.retained);
   if (item.error) {
@@ -77,16 +77,16 @@ Fixed fixed_part(const Embedding& item) {
 }
 
 /// @throws as read_description.
-void check_rows(const Fixed& fixed, std::size_t most_bytes) {
-  const bool known = fixed.modality <= Modality::kVideo && fixed.dtype <= RowDType::kFloat16;
-  FOVEA_CHECK(known && fixed.rows >= 0 && fixed.width >= 0, kCorruptData,
-              "description of an embedding: got ", fixed.rows, " rows of ", fixed.width,
+void check_rows(const Embedding& item, std::size_t most_bytes) {
+  const bool known = item.modality <= Modality::kVideo && item.dtype <= RowDType::kFloat16;
+  FOVEA_CHECK(known && item.rows >= 0 && item.width >= 0, kCorruptData,
+              "description of an embedding: got ", item.rows, " rows of ", item.width,
               known ? "" : " of an unknown kind");
-  if (fixed.rows == 0 || fixed.width == 0) return;
-  const auto rows = static_cast<std::size_t>(fixed.rows);
-  const std::size_t element = size_of(to_dtype(fixed.dtype));
-  FOVEA_CHECK(static_cast<std::size_t>(fixed.width) <= most_bytes / element / rows, kCorruptData,
-              "description of an embedding: ", fixed.rows, " rows of ", fixed.width,
+  if (item.rows == 0 || item.width == 0) return;
+  const auto rows = static_cast<std::size_t>(item.rows);
+  const std::size_t element = size_of(to_dtype(item.dtype));
+  FOVEA_CHECK(static_cast<std::size_t>(item.width) <= most_bytes / element / rows, kCorruptData,
+              "description of an embedding: ", item.rows, " rows of ", item.width,
               " do not fit into ", most_bytes, " bytes");
 }
 
@@ -102,18 +102,12 @@ void append_description(const Embedding& item, std::vector<std::byte>& bytes) {
 
 Embedding read_description(std::span<const std::byte>& bytes, std::size_t most_bytes) {
   const Fixed fixed = take<std::vector<Fixed>>(bytes, 1).front();
-  check_rows(fixed, most_bytes);
   Embedding item;
-  item.rows = fixed.rows;
-  item.width = fixed.width;
-  item.source_width_px = fixed.source_width_px;
-  item.source_height_px = fixed.source_height_px;
-  item.num_frames = fixed.num_frames;
-  item.resized_width_px = fixed.resized_width_px;
-  item.resized_height_px = fixed.resized_height_px;
+  for (std::size_t i = 0; i < kNumbers.size(); ++i) item.*kNumbers[i] = fixed.numbers[i];
   item.times = fixed.times;
   item.modality = fixed.modality;
   item.dtype = fixed.dtype;
+  check_rows(item, most_bytes);
   if (fixed.grid_thw[0] != kAbsent) item.grid_thw = fixed.grid_thw;
   if (fixed.num_retained != kAbsent)
     item.retained = take<std::vector<std::int64_t>>(bytes, fixed.num_retained);
