@@ -68,15 +68,6 @@ std::vector<PlannedItem> RowGather::plan(Engine& engine, std::span<const MediaIt
   return engine.impl_->plan(std::move(media));
 }
 
-std::vector<std::int64_t> RowGather::most_rows(std::span<const PlannedItem> items) const {
-  std::vector<std::int64_t> rows(items.size());
-  for (std::size_t i = 0; i < items.size(); ++i) {
-    const std::int64_t room = to_.blocks[i].rows;
-    rows[i] = std::min(room, items[i].rows().value_or(room));
-  }
-  return rows;
-}
-
 bool RowGather::stays_on(int device) const {
   const auto is_there = [&](const RowBlock& block) {
     return block.rows == 0 || block.device == device;

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
 #include <span>
 #include <vector>
 
@@ -35,9 +34,6 @@ class RowGather {
 
   /// @throws Error(kInvalidArgument) as Engine::encode for its destinations.
   void check(std::span<const MediaItem> items) const;
-  /// The most rows that each item may bring: what its plan says, or, where there is none, what its
-  /// destination has room for, which is the most in any case.
-  [[nodiscard]] std::vector<std::int64_t> most_rows(std::span<const PlannedItem> items) const;
   /// Whether the engine, all destinations and the stream are on the device of this number
   /// (RowBlock::kHost or a GPU), so that rows need not leave it.
   [[nodiscard]] bool stays_on(int device) const;

@@ -7,7 +7,6 @@
 #include "core/row_dtype.h"
 #include "fovea/tower/core/shape.h"
 #include "ranks/byte_sequence.h"
-#include "ranks/description.h"
 
 namespace fovea::ranks {
 
@@ -65,11 +64,11 @@ void CallToBlocks::prepare() {
   gather_.check(items_);
   call_.assign();
   slots_.assign(to_.blocks.begin(), to_.blocks.end());
-  const std::vector<std::int64_t> rows = gather_.most_rows(call_.planned());
   for (std::size_t i = 0; i < slots_.size(); ++i) {
-    slots_[i].rows = rows[i];
-    call_.expect_same(
-        cat(static_cast<int>(slots_[i].dtype), ' ', to_.blocks[i].rows, ' ', rows[i]));
+    RowBlock& slot = slots_[i];
+    const std::int64_t room = slot.rows;
+    slot.rows = std::min(room, call_.planned()[i].rows().value_or(room));
+    call_.expect_same(cat(static_cast<int>(slot.dtype), ' ', room, ' ', slot.rows));
   }
 }
 

@@ -49,7 +49,7 @@ class CallToBlocks {
   RankCall call_;
   RowGather gather_;
   bool on_device_ = false;
-  std::vector<RowBlock> slots_;   // of all items
+  std::vector<RowBlock> slots_;   // of all items, each for the most rows that may come
   std::byte* memory_ = nullptr;   // of the slots of all ranks, one after the other
   std::size_t share_bytes_ = 0;   // of the slots of a rank
   std::vector<RowBytes> staged_;  // slots of the host for blocks on GPUs
