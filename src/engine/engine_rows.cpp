@@ -1,5 +1,4 @@
 // The engine: rows of a call that go to memory of the caller, and rows that came with it.
-#include <numeric>
 #include <utility>
 
 #include "cache/merge_copies.h"

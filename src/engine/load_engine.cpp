@@ -1,5 +1,4 @@
 // From a directory to an engine that can run: weights, devices, replicas, the encoder cache.
-#include <algorithm>
 #include <utility>
 
 #include "core/boundary.h"
@@ -12,7 +11,6 @@
 #include "fovea/engine.h"
 #include "fovea/log.h"
 #include "fovea/option_table.h"
-#include "fovea/tower/core/shape.h"
 #include "models/load_model.h"
 #include "models/registry.h"
 

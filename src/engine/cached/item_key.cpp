@@ -3,7 +3,6 @@
 
 #include <sys/stat.h>
 
-#include <array>
 #include <nlohmann/json.hpp>
 #include <utility>
 

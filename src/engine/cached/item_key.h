@@ -4,7 +4,6 @@
 #include <string>
 #include <vector>
 
-#include "fovea/embedding.h"
 #include "fovea/media.h"
 #include "fovea/options.h"
 

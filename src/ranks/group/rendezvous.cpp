@@ -3,7 +3,6 @@
 
 #include <poll.h>
 
-#include <algorithm>
 #include <utility>
 
 #include "core/check.h"

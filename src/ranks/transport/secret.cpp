@@ -6,10 +6,8 @@
 #include <openssl/hmac.h>
 #include <openssl/rand.h>
 
-#include <algorithm>
 #include <cstdlib>
 #include <span>
-#include <string_view>
 #include <vector>
 
 #include "core/check.h"

@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 
 #include <system_error>
+#include <utility>
 
 #include "core/check.h"
 #include "core/file.h"

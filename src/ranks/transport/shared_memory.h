@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <span>
 
-#include "ranks/transport/socket.h"
+#include "core/file_descriptor.h"
 
 namespace fovea::ranks {
 
