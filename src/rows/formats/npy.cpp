@@ -1,5 +1,7 @@
 // Arrays as numpy.save() writes them. Source: docs/reference/row_formats.md, "npy".
+#include <algorithm>
 #include <charconv>
+#include <initializer_list>
 #include <string_view>
 
 #include "core/boundary.h"
@@ -33,18 +35,21 @@ class NpyHeader {
  public:
   NpyHeader(std::string_view text, const std::string& name) : text_(text), name_(name) {}
 
-  void expect(std::string_view part) {
+  /// Takes a part if it is next. @return whether it was.
+  bool take(std::string_view part) {
     skip_blanks();
-    if (!text_.starts_with(part)) fail();
+    if (!text_.starts_with(part)) return false;
     text_.remove_prefix(part.size());
+    return true;
   }
-  [[nodiscard]] bool next_is(std::string_view part) {
-    skip_blanks();
-    return text_.starts_with(part);
+  void expect(std::initializer_list<std::string_view> parts) {
+    for (const std::string_view part : parts) {
+      if (!take(part)) fail();
+    }
   }
   /// A text in single quotes.
   std::string_view quoted() {
-    expect("'");
+    expect({"'"});
     const std::size_t length = text_.find('\'');
     if (length == std::string_view::npos) fail();
     const std::string_view value = text_.substr(0, length);
@@ -62,13 +67,13 @@ class NpyHeader {
   std::vector<std::int64_t> shape() {
     constexpr std::size_t kMostDimensions = 32;  // as numpy
     std::vector<std::int64_t> sizes;
-    expect("(");
-    while (!next_is(")")) {
+    expect({"("});
+    while (!take(")")) {
       if (sizes.size() == kMostDimensions) fail();
       sizes.push_back(number());
-      if (!next_is(")")) expect(",");
+      if (take(")")) break;
+      expect({","});
     }
-    expect(")");
     return sizes;
   }
   [[noreturn]] void fail() const {
@@ -77,8 +82,7 @@ class NpyHeader {
 
  private:
   void skip_blanks() {
-    const std::size_t begin = text_.find_first_not_of(" \n");
-    text_.remove_prefix(std::min(begin, text_.size()));
+    text_.remove_prefix(std::min(text_.find_first_not_of(" \n"), text_.size()));
   }
 
   std::string_view text_;
@@ -97,21 +101,14 @@ StoredType type_of(std::string_view descr, const std::string& name) {
 StoredTensor parse_header(std::string_view text, const std::string& name) {
   NpyHeader header(text, name);
   StoredTensor tensor;
-  header.expect("{");
-  header.expect("'descr'");
-  header.expect(":");
+  header.expect({"{", "'descr'", ":"});
   tensor.type = type_of(header.quoted(), name);
-  header.expect(",");
-  header.expect("'fortran_order'");
-  header.expect(":");
-  FOVEA_CHECK(!header.next_is("True"), kUnsupported, name, ": an npy file in Fortran order");
-  header.expect("False");
-  header.expect(",");
-  header.expect("'shape'");
-  header.expect(":");
+  header.expect({",", "'fortran_order'", ":"});
+  FOVEA_CHECK(!header.take("True"), kUnsupported, name, ": an npy file in Fortran order");
+  header.expect({"False", ",", "'shape'", ":"});
   tensor.shape = header.shape();
-  if (header.next_is(",")) header.expect(",");
-  header.expect("}");
+  (void)header.take(",");
+  header.expect({"}"});
   return tensor;
 }
 
