@@ -49,12 +49,12 @@ void gather_item(const CacheItem& item, const RequestWindow& of, const RowSource
   }
 }
 
-/// Calls visit(position, row) for the positions that take rows.
+/// Calls visit(position, row) for the positions that take rows: where the two begin, in bytes.
 template <class Visit>
-void for_each_row(const PlaceholderRange& placeholder, Visit&& visit) {
-  std::int64_t row = 0;
+void for_each_row(const PlaceholderRange& placeholder, std::size_t row_bytes, Visit&& visit) {
+  std::size_t row = 0;
   for (std::int64_t i = 0; i < placeholder.length(); ++i) {
-    if (placeholder.is_embed(i)) visit(i, row++);
+    if (placeholder.is_embed(i)) visit(static_cast<std::size_t>(i) * row_bytes, row++ * row_bytes);
   }
 }
 
@@ -102,9 +102,8 @@ void scatter_rows(const RowsView& rows, const PlaceholderRange& placeholder,
   check_rows(rows, placeholder.num_embeds(), placeholder.length(), out);
   std::ranges::fill(out, std::byte{0});
   const std::size_t bytes = row_bytes(rows);
-  for_each_row(placeholder, [&](std::int64_t position, std::int64_t row) {
-    std::memcpy(out.data() + static_cast<std::size_t>(position) * bytes,
-                rows.data + static_cast<std::size_t>(row) * bytes, bytes);
+  for_each_row(placeholder, bytes, [&](std::size_t position, std::size_t row) {
+    std::memcpy(out.data() + position, rows.data + row, bytes);
   });
 } catch (...) {
   rethrow_as_error();
@@ -114,9 +113,8 @@ void compact_rows(const RowsView& scattered, const PlaceholderRange& placeholder
                   std::span<std::byte> out) try {
   check_rows(scattered, placeholder.length(), placeholder.num_embeds(), out);
   const std::size_t bytes = row_bytes(scattered);
-  for_each_row(placeholder, [&](std::int64_t position, std::int64_t row) {
-    std::memcpy(out.data() + static_cast<std::size_t>(row) * bytes,
-                scattered.data + static_cast<std::size_t>(position) * bytes, bytes);
+  for_each_row(placeholder, bytes, [&](std::size_t position, std::size_t row) {
+    std::memcpy(out.data() + row, scattered.data + position, bytes);
   });
 } catch (...) {
   rethrow_as_error();
