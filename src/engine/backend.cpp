@@ -29,10 +29,12 @@ Backend make_cpu(const EngineOptions& options) {
   return backend;
 }
 
-/// The index in "cuda" (0) or "cuda:<index>".
+/// The index in "cuda" (0) or "cuda:<index>". @throws Error(kInvalidArgument) for other names.
 int cuda_index(const std::string& name) {
+  constexpr std::string_view kPrefix = "cuda:";
   if (name == "cuda") return 0;
-  const std::string_view digits = std::string_view(name).substr(std::string_view("cuda:").size());
+  std::string_view digits;
+  if (name.starts_with(kPrefix)) digits = std::string_view(name).substr(kPrefix.size());
   int index = -1;
   const auto [end, failure] = std::from_chars(digits.data(), digits.data() + digits.size(), index);
   FOVEA_CHECK(failure == std::errc{} && end == digits.data() + digits.size() && index >= 0,
@@ -91,12 +93,10 @@ std::vector<std::string> split(const std::string& list) {
 Backend make_backend(const std::string& name, const EngineOptions& options) {
   if (name == "auto") return make_backend(choose_devices(1, options.log).front(), options);
   if (name == "cpu") return make_cpu(options);
-  FOVEA_CHECK(is_cuda(name), kInvalidArgument,
-              "device must be auto, cpu, cuda or cuda:<index>, got \"", name, "\"");
+  const int index = cuda_index(name);
   FOVEA_CHECK(options.dtype_compute != ComputeDType::kFloat32, kUnsupported,
               "dtype_compute float32 needs a CPU, device ", name,
               " computes in bfloat16; use --device cpu or another --dtype-compute");
-  const int index = cuda_index(name);
   const CudaBackend cuda = find_cuda();
   FOVEA_CHECK(!cuda.gpus.empty(), kUnsupported, "device ", name, " cannot be used: ", cuda.reason,
               "; use --device cpu");
@@ -175,14 +175,10 @@ DType compute_dtype(const EngineOptions& options, DType activations) {
 
 std::vector<Backend> make_backends(const EngineOptions& options) {
   std::vector<std::string> names = replica_devices(options);
-  std::vector<Backend> backends;
-  if (names.size() == 1) {
-    backends.push_back(make_backend(names.front(), options));
-    return backends;
-  }
   if (names.front() == "auto") names = choose_devices(names.size(), options.log);
   const int count = static_cast<int>(names.size());
   const int threads = thread_count(options);
+  std::vector<Backend> backends;
   EngineOptions own = options;
   for (int rank = 0; rank < count; ++rank) {
     own.num_threads = std::max(threads / count + (rank < threads % count ? 1 : 0), 1);
