@@ -25,21 +25,19 @@ CachedCall::CachedCall(RowCache* cache, Call& call) : call_(call) {
   for (Item& item : call.items) {
     if (item.result().error) continue;
     if (item.key) {
-      item.claim.emplace(cache->claim(item.key->text));
-      sort(item, CacheUse::kHit);
+      item.claim.emplace(cache->claim(item.key->text, &call));
+      sort(item);
     } else {
       to_encode_.push_back(&item);
     }
   }
 }
 
-void CachedCall::sort(Item& item, CacheUse use) {
+void CachedCall::sort(Item& item) {
   if (item.claim->turn() == RowCache::Turn::kEncode) {
     to_encode_.push_back(&item);
-    own_keys_.insert(item.key->text);
   } else if (item.claim->turn() == RowCache::Turn::kRead) {
     found_.push_back(&item);
-    item.result().cache = use;
   } else if (item.claim->turn() == RowCache::Turn::kFailed) {
     fail(item);
   }
@@ -54,23 +52,17 @@ RowCache::Claim* CachedCall::keeper(Item& item) {
 void CachedCall::encoded(Item& item) {
   if (!item.claim) return;
   Embedding& result = item.result();
-  const bool counts_as_miss = item.claim->is_kept() || result.error;
-  result.cache = counts_as_miss ? CacheUse::kMiss : CacheUse::kBypass;
   if (result.error) item.claim->fail(without_name(*result.error, *item.media));
   item.claim->bypass();  // of a claim that store() or fail() has not ended
   result.cache = item.claim->use();
   item.claim.reset();
 }
 
-CacheUse CachedCall::use_of(const Item& item) const {
-  return own_keys_.contains(item.key->text) ? CacheUse::kHit : CacheUse::kJoin;
-}
-
 void CachedCall::fail(Item& item) {
-  const Error error(item.claim->error().code(), label_of(*item.media) + item.claim->error().what());
+  const Error& error = item.claim->error();
+  call_.fail(item, {error.code(), label_of(*item.media) + error.what()});
+  item.result().cache = item.claim->use();
   item.claim.reset();
-  call_.fail(item, error);
-  item.result().cache = use_of(item);
 }
 
 bool CachedCall::wait_for_others() {
@@ -78,9 +70,8 @@ bool CachedCall::wait_for_others() {
   for (Item& item : call_.items) {
     if (!to_encode_.empty()) break;
     if (!item.claim || item.claim->turn() != RowCache::Turn::kWait) continue;
-    const CacheUse use = use_of(item);
-    item.claim->wait(use == CacheUse::kHit);
-    sort(item, use);
+    item.claim->wait();
+    sort(item);
   }
   return !to_encode_.empty() || !found_.empty();
 }

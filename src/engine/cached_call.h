@@ -1,7 +1,5 @@
 #pragma once
 
-#include <string>
-#include <unordered_set>
 #include <utility>
 
 #include "engine/call.h"
@@ -22,8 +20,7 @@ class CachedCall {
 
   /// The items that this call has to encode next.
   [[nodiscard]] const Selection& to_encode() const noexcept { return to_encode_; }
-  /// The items found since the last call, with a claim to read them, and where they come from in
-  /// their result.
+  /// The items found since the last call, with a claim to read them.
   [[nodiscard]] Selection take_found() { return std::exchange(found_, {}); }
   /// What stores the rows of an item of to_encode(), as its result describes it; null if they are
   /// not to be kept: they have no key, or are no longer those of a file that it names.
@@ -39,14 +36,11 @@ class CachedCall {
   void failed(const Error& error);
 
  private:
-  /// Sorts an item by the turn of its claim. @param use if it is to be read.
-  void sort(Item& item, CacheUse use);
-  /// What became of an item that another, of this call or not, has encoded.
-  [[nodiscard]] CacheUse use_of(const Item& item) const;
+  /// Sorts an item by the turn of its claim.
+  void sort(Item& item);
   void fail(Item& item);
 
   Call& call_;
-  std::unordered_set<std::string> own_keys_;  // that this call encodes
   Selection to_encode_;
   Selection found_;
 };

@@ -61,13 +61,12 @@ Selection Engine::Impl::take_found(Call& call, CachedCall& cached) {
   Selection found;
   for (Item* item : cached.take_found()) {
     const RowTarget target = tower_target(*item);
-    const CacheUse use = item->result().cache;
-    item->result() = item->claim->facts();
-    item->result().name = item->media->name;
-    item->result().cache = use;
+    Embedding& result = item->result();
+    result = item->claim->facts();
+    result.name = item->media->name;
+    result.cache = item->claim->use();
     ++call.done;
-    const std::int64_t rows = item->claim->facts().rows;
-    if (target.block != nullptr && !call.has_room(*item, rows)) continue;
+    if (target.block != nullptr && !call.has_room(*item, result.rows)) continue;
     call.known.emplace_back(std::move(*item->claim), target);
     item->claim.reset();
     found.push_back(item);

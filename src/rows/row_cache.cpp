@@ -48,8 +48,8 @@ RowCache::RowCache(std::span<Device* const> devices, std::int64_t device_bytes,
   tiers_.emplace_back(nullptr, host_memory(*devices.front(), static_cast<std::size_t>(host_bytes)));
 }
 
-RowCache::Claim RowCache::claim(const std::string& key) {
-  Claim claim(*this, key);  // before the lock, which its end takes
+RowCache::Claim RowCache::claim(const std::string& key, const void* call) {
+  Claim claim(*this, key, call);  // before the lock, which its end takes
   const std::lock_guard lock(mutex_);
   ++counts_.queries;
   for (Tier& tier : tiers_) {
@@ -59,6 +59,7 @@ RowCache::Claim RowCache::claim(const std::string& key) {
     tier.entries.pin(key);
     claim.is_pinned_ = true;
     claim.turn_ = Turn::kRead;
+    claim.use_ = CacheUse::kHit;
     ++tier.counts.hits;
     ++counts_.hits;
     return claim;
@@ -70,8 +71,10 @@ RowCache::Claim RowCache::claim(const std::string& key) {
   if (flight.is_encoded) {
     claim.turn_ = Turn::kWait;
     ++flight.waiting;
+  } else {
+    flight.is_encoded = true;
+    flight.call = call;
   }
-  flight.is_encoded = true;
   return claim;
 }
 

@@ -51,7 +51,8 @@ class RowCache {
   RowCache& operator=(const RowCache&) = delete;
 
   /// The claim of a caller to the rows of a key. The cache must outlive it.
-  [[nodiscard]] Claim claim(const std::string& key);
+  /// @param call what claims of one call have in common; null: this one has nothing.
+  [[nodiscard]] Claim claim(const std::string& key, const void* call = nullptr);
   [[nodiscard]] EncoderCacheStats stats() const;
 
  private:
@@ -84,8 +85,9 @@ class RowCache {
   };
   /// A key that somebody encodes, or that one of those who wait is to encode.
   struct Flight {
-    bool is_encoded = false;  // by one of its claims
-    bool is_kept = false;     // the rows are in a tier, with a pin of each of those who wait
+    bool is_encoded = false;     // by one of its claims
+    const void* call = nullptr;  // of that claim
+    bool is_kept = false;        // the rows are in a tier, with a pin of each of those who wait
     std::int64_t waiting = 0;
     std::optional<Rows> rows;  // there are these, or an error: it is over
     std::optional<Error> error;
@@ -131,8 +133,10 @@ class RowCache::Claim {
 
   /// kWait: waits until the turn is another one: kRead, kFailed, or kEncode if the one who encoded
   /// gave up. A caller that is to encode several keys does so before it waits for others.
-  /// @param same_call it is this call that encodes the item. @throws as check_interrupt.
-  void wait(bool same_call);
+  /// @throws as check_interrupt.
+  void wait();
+  /// Where the rows come from, or what has become of those that were to be encoded.
+  [[nodiscard]] CacheUse use() const noexcept { return use_; }
   /// kFailed: why.
   [[nodiscard]] const Error& error() const { return *error_; }
 
@@ -143,8 +147,6 @@ class RowCache::Claim {
   /// wait, if host memory is to be had, and else are left to one of these to encode. Ends the
   /// claim. @param rows of the item that was described.
   void store(Device& device, Stream& queue, const TensorView& rows);
-  /// kEncode: whether store() has kept rows in a tier.
-  [[nodiscard]] bool is_kept() const noexcept { return is_kept_; }
   /// kEncode: tells those who wait that the item has failed; the next one who asks encodes it anew.
   /// Nothing after store().
   void fail(const Error& error);
@@ -166,19 +168,21 @@ class RowCache::Claim {
 
  private:
   friend RowCache;
-  Claim(RowCache& cache, std::string key) : cache_(&cache), key_(std::move(key)) {}
+  Claim(RowCache& cache, std::string key, const void* call)
+      : cache_(&cache), key_(std::move(key)), call_(call) {}
   /// A slot of its own for rows that others wait for; null: nobody does, or there is no memory.
   [[nodiscard]] std::shared_ptr<RowSlot> slot_for_others(Device& device, std::size_t bytes) const;
   void end() noexcept;
 
   RowCache* cache_;  // null: the claim has ended
   std::string key_;
+  const void* call_;
   Turn turn_ = Turn::kEncode;
+  CacheUse use_ = CacheUse::kBypass;
   std::shared_ptr<Flight> flight_;  // until its rows are here, or its error
   std::optional<Rows> rows_;
   std::optional<Error> error_;
   bool is_pinned_ = false;  // the entry of the key has a pin of this claim
-  bool is_kept_ = false;
 };
 
 }  // namespace fovea

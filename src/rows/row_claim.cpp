@@ -32,12 +32,13 @@ Embedding facts_of(const Embedding& item) {
 RowCache::Claim::Claim(Claim&& other) noexcept
     : cache_(std::exchange(other.cache_, nullptr)),
       key_(std::move(other.key_)),
+      call_(other.call_),
       turn_(other.turn_),
+      use_(other.use_),
       flight_(std::move(other.flight_)),
       rows_(std::move(other.rows_)),
       error_(std::move(other.error_)),
-      is_pinned_(other.is_pinned_),
-      is_kept_(other.is_kept_) {}
+      is_pinned_(other.is_pinned_) {}
 
 void RowCache::Claim::end() noexcept {
   RowCache* const cache = std::exchange(cache_, nullptr);
@@ -62,12 +63,13 @@ void RowCache::Claim::end() noexcept {
   }
 }
 
-void RowCache::Claim::wait(bool same_call) {
+void RowCache::Claim::wait() {
   std::unique_lock lock(cache_->mutex_);
   wait_under_interrupt(flight_->changed, lock,
                        [&] { return flight_->is_over() || !flight_->is_encoded; });
   if (!flight_->is_over()) {
     flight_->is_encoded = true;
+    flight_->call = call_;
     --flight_->waiting;
     turn_ = Turn::kEncode;
     return;
@@ -77,6 +79,8 @@ void RowCache::Claim::wait(bool same_call) {
   --flight_->waiting;
   turn_ = rows_ ? Turn::kRead : Turn::kFailed;
   is_pinned_ = flight_->is_kept;
+  const bool same_call = call_ != nullptr && flight_->call == call_;
+  use_ = same_call ? CacheUse::kHit : CacheUse::kJoin;
   ++(same_call ? cache_->counts_.hits : cache_->counts_.joins);
   flight_.reset();  // it holds the rows, too
 }
@@ -109,17 +113,18 @@ void RowCache::Claim::store(Device& device, Stream& queue, const TensorView& row
     queue.copy(place.slot->data(), rows.data, rows.bytes());
     place.slot->end_write(mark(device, queue));
   }
-  is_kept_ = place.tier != nullptr;
+  const bool is_kept = place.tier != nullptr;
+  if (is_kept) use_ = CacheUse::kMiss;
   {
     const std::lock_guard lock(cache_->mutex_);
-    ++(is_kept_ ? cache_->counts_.misses : cache_->counts_.bypasses);
+    ++(is_kept ? cache_->counts_.misses : cache_->counts_.bypasses);
     if (place.slot) {
       rows_->slot = std::move(place.slot);
-      if (is_kept_) {
+      if (is_kept) {
         place.tier->entries.put(key_, *rows_, cost_of(rows.bytes()));
         place.tier->entries.pin(key_, flight_->waiting);
       }
-      flight_->is_kept = is_kept_;
+      flight_->is_kept = is_kept;
       flight_->rows = std::move(rows_);
       cache_->end(key_, *flight_);
     }
@@ -128,6 +133,7 @@ void RowCache::Claim::store(Device& device, Stream& queue, const TensorView& row
 }
 
 void RowCache::Claim::fail(const Error& error) {
+  use_ = CacheUse::kMiss;
   if (cache_ == nullptr) return;
   {
     const std::lock_guard lock(cache_->mutex_);

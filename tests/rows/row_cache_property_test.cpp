@@ -106,7 +106,7 @@ TEST_P(RandomCallers, OnFourThreadsGetTheRowsOfTheirKeys) {
       for (int i = 0; i < kFetches; ++i) {
         const int key = static_cast<int>(caller.random() % kKeys);
         RowCache::Claim claim = cache_.claim(std::to_string(key));
-        if (claim.turn() == Turn::kWait) claim.wait(false);
+        if (claim.turn() == Turn::kWait) claim.wait();
         if (claim.turn() == Turn::kRead) read(claim, key, caller);
         if (claim.turn() == Turn::kEncode) encode(claim, key, caller);
         if (i % 64 == 0) expect_within_capacity();

@@ -183,12 +183,14 @@ TEST_F(RowCacheTest, HandsTheRowsToThoseWhoWait) {
   RowCache::Claim second = cache.claim("a");
   ASSERT_EQ(second.turn(), Turn::kWait);
   std::jthread waiting([&] {
-    second.wait(false);
+    second.wait();
     expect_rows(second, 'a', 4);
   });
   while (cache.stats().waiting == 0) std::this_thread::yield();
   store(first, 'a', 4);
   waiting.join();
+  EXPECT_EQ(first.use(), CacheUse::kMiss);
+  EXPECT_EQ(second.use(), CacheUse::kJoin);
   EXPECT_EQ(cache.stats().misses, 1);
   EXPECT_EQ(cache.stats().joins, 1);
   EXPECT_EQ(cache.stats().freeable_bytes, 0);
@@ -196,14 +198,16 @@ TEST_F(RowCacheTest, HandsTheRowsToThoseWhoWait) {
 
 TEST_F(RowCacheTest, WhoWaitsHoldsTheRowsBeforeItWakes) {
   RowCache cache = cache_of(4, 0);
-  RowCache::Claim first = cache.claim("a");
-  RowCache::Claim second = cache.claim("a");
+  const int call = 0;
+  RowCache::Claim first = cache.claim("a", &call);
+  RowCache::Claim second = cache.claim("a", &call);
   store(first, 'a', 4);
   store(cache, "b", 4);
   EXPECT_EQ(cache.stats().evictions, 0);
-  second.wait(true);
+  second.wait();
   expect_rows(second, 'a', 4);
-  EXPECT_EQ(cache.stats().hits, 1) << "of the same call";
+  EXPECT_EQ(second.use(), CacheUse::kHit) << "of the same call";
+  EXPECT_EQ(cache.stats().hits, 1);
 }
 
 TEST_F(RowCacheTest, LeavesNoHoldOfOneWhoLeftBeforeItWoke) {
@@ -224,8 +228,8 @@ TEST_F(RowCacheTest, HandsRowsOnForWhichThereIsNoRoom) {
   RowCache::Claim first = cache.claim("a");
   RowCache::Claim second = cache.claim("a");
   store(first, 'a', 4);
-  EXPECT_FALSE(first.is_kept());
-  second.wait(false);
+  EXPECT_EQ(first.use(), CacheUse::kBypass);
+  second.wait();
   second.restore(*device_, *queue_);
   expect_rows(second, 'a', 4);
   EXPECT_EQ(cache.claim("a").turn(), Turn::kEncode);
@@ -244,7 +248,7 @@ TEST_F(RowCacheTest, OneWhoWaitsEncodesWhatThereIsNoMemoryFor) {
   full.fail_once_after(0);
   first.describe({});
   first.store(full, *queue, rows.view());
-  second.wait(false);
+  second.wait();
   ASSERT_EQ(second.turn(), Turn::kEncode);
   EXPECT_EQ(cache.stats().bypasses, 1);
 }
@@ -255,10 +259,10 @@ TEST_F(RowCacheTest, OneWhoWaitsEncodesWhatAnotherGaveUp) {
   RowCache::Claim second = cache.claim("a");
   RowCache::Claim third = cache.claim("a");
   first.reset();
-  second.wait(false);
+  second.wait();
   ASSERT_EQ(second.turn(), Turn::kEncode);
   store(second, 'a', 4);
-  third.wait(false);
+  third.wait();
   expect_rows(third, 'a', 4);
 }
 
@@ -270,7 +274,7 @@ TEST_F(RowCacheTest, ANewCallerEncodesWhatAnotherGaveUp) {
   RowCache::Claim third = cache.claim("a");
   ASSERT_EQ(third.turn(), Turn::kEncode);
   store(third, 'a', 4);
-  second.wait(false);
+  second.wait();
   expect_rows(second, 'a', 4);
 }
 
@@ -279,7 +283,7 @@ TEST_F(RowCacheTest, TellsAFailureToThoseWhoWaitAndForgetsIt) {
   RowCache::Claim first = cache.claim("a");
   RowCache::Claim second = cache.claim("a");
   first.fail(Error(ErrorCode::kCorruptData, "broken"));
-  second.wait(false);
+  second.wait();
   ASSERT_EQ(second.turn(), Turn::kFailed);
   EXPECT_STREQ(second.error().what(), "broken");
   EXPECT_EQ(cache.claim("a").turn(), Turn::kEncode);
@@ -293,7 +297,7 @@ TEST_F(RowCacheTest, AnInterruptEndsWaitingAndNothingElse) {
   const Interrupt interrupt(stop.get_token(), Interrupt::Clock::time_point::max(), "test");
   {
     const InterruptScope scope(&interrupt);
-    test::expect_error(ErrorCode::kCancelled, "", [&] { cache.claim("a").wait(false); });
+    test::expect_error(ErrorCode::kCancelled, "", [&] { cache.claim("a").wait(); });
   }
   EXPECT_EQ(cache.stats().waiting, 0);
   store(first, 'a', 4);
