@@ -266,7 +266,7 @@ TEST(IncludeArrowsTable, AllowsWhatTheHouseAllows) {
                           {"src/serve/media/fetcher.h", "serve/service/workers.h"},
                           {"src/ranks/rank_call.cpp", "engine/replicas/load_balance.h"},
                           {"src/ranks/group/hub.cpp", "ranks/transport/shared_memory.h"},
-                          {"src/ranks/call_to_blocks.cpp", "engine/row_gather.h"},
+                          {"src/ranks/encode_on_ranks.cpp", "engine/row_gather.h"},
                           {"include/fovea/engine.h", "fovea/error.h"},
                           {"include/fovea/tower.h", "fovea/tower/ops/norm.h"},
                           {"include/fovea/tower/ops/norm.h", "fovea/tower/core/shape.h"},
