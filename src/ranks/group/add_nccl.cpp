@@ -1,19 +1,121 @@
-// Gathers on GPUs beside those in host memory.
+// Gathers on GPUs, by NCCL loaded at run time, beside those in host memory.
+#include <dlfcn.h>
+
+#include <array>
+#include <climits>
+#include <cstdlib>
 #include <functional>
 #include <mutex>
+#include <string>
 #include <thread>
 #include <utility>
 
 #include "core/boundary.h"
 #include "core/check.h"
 #include "fovea/communicator.h"
-#include "ranks/group/nccl_library.h"
 #include "ranks/transport/socket.h"
 
 namespace fovea {
 
 namespace ranks {
 namespace {
+
+// The part of NCCL's C interface that is used, declared here so that a build needs none of NCCL.
+// Source: NCCL 2.28.9, nccl.h; what is used has been the same since 2.18.
+
+struct NcclComm;  ///< ncclComm_t points to it
+
+/// ncclUniqueId: rank 0 makes one for every group.
+struct NcclUniqueId {
+  std::array<char, 128> bytes;
+};
+
+/// ncclResult_t, which has many names for failures.
+enum class NcclResult : int { kSuccess = 0, kInProgress = 7 };
+
+/// ncclConfig_t as of version 2.18. Later versions take what an older size and version say; the
+/// padding at its end is a member of later ones, so it is "undefined", too.
+struct NcclConfig {
+  std::size_t size = sizeof(NcclConfig);
+  unsigned magic = 0xcafebeef;
+  unsigned version = 21800;
+  int blocking = 0;  ///< calls return at once
+  int cga_cluster_size = INT_MIN;
+  int min_ctas = INT_MIN;
+  int max_ctas = INT_MIN;
+  const char* net_name = nullptr;
+  int split_share = INT_MIN;
+  int padding = INT_MIN;
+};
+
+constexpr const char* kFile = "libnccl.so.2";
+constexpr int kOldest = 21800;
+
+/// Loads NCCL from where the system's loader looks, which is not the working folder.
+void* open_library() {
+  (void)setenv("NCCL_NVLS_ENABLE", "0", /*overwrite=*/1);
+  // RTLD_NODELETE: it has threads and exit handlers of its own.
+  void* const handle = dlopen(kFile, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+  if (handle != nullptr) return handle;
+  const char* const reason = dlerror();
+  throw Error(ErrorCode::kUnsupported,
+              cat("NCCL cannot be loaded (", reason != nullptr ? reason : kFile,
+                  "); install it or put its folder into LD_LIBRARY_PATH"));
+}
+
+template <class Function>
+void find(void* handle, const char* name, Function& function) {
+  function = reinterpret_cast<Function>(dlsym(handle, name));
+  FOVEA_CHECK(function != nullptr, kUnsupported, kFile, " has no ", name);
+}
+
+/// The functions of NCCL. The library (200 MB) is loaded when the first of these objects is made,
+/// and stays.
+struct NcclLibrary {
+  /// Sets NCCL_NVLS_ENABLE=0 first: NVLink multicast can put GPUs that others share out of service.
+  /// @throws Error(kUnsupported) with the file and the reason if NCCL is missing or too old.
+  NcclLibrary() {
+    void* const handle = open_library();
+    find(handle, "ncclGetVersion", get_version);
+    find(handle, "ncclGetUniqueId", get_unique_id);
+    find(handle, "ncclCommInitRankConfig", init);
+    find(handle, "ncclAllGather", all_gather);
+    find(handle, "ncclCommCuDevice", get_device);
+    find(handle, "ncclCommGetAsyncError", get_async_error);
+    find(handle, "ncclCommFinalize", finalize);
+    find(handle, "ncclCommDestroy", destroy);
+    find(handle, "ncclCommAbort", abort);
+    find(handle, "ncclGetErrorString", get_error_string);
+    find(handle, "ncclGetLastError", get_last_error);
+    int version = 0;
+    (void)get_version(&version);
+    FOVEA_CHECK(version >= kOldest, kUnsupported, kFile, " must be version 2.18 or newer, got ",
+                version / 10000, ".", version / 100 % 100);
+  }
+
+  /// Bytes as an ncclDataType_t.
+  static constexpr int kBytes = 0;
+
+  int (*get_version)(int* version);
+  NcclResult (*get_unique_id)(NcclUniqueId* id);
+  NcclResult (*init)(NcclComm** comm, int size, NcclUniqueId id, int rank, NcclConfig* config);
+  NcclResult (*all_gather)(const void* mine, void* all, std::size_t count, int type, NcclComm* comm,
+                           void* stream);
+  NcclResult (*get_device)(const NcclComm* comm, int* gpu);
+  NcclResult (*get_async_error)(NcclComm* comm, NcclResult* result);
+  NcclResult (*finalize)(NcclComm* comm);
+  NcclResult (*destroy)(NcclComm* comm);
+  NcclResult (*abort)(NcclComm* comm);
+  const char* (*get_error_string)(NcclResult result);
+  const char* (*get_last_error)(NcclComm* comm);
+
+  /// "NCCL: <call> failed: <NCCL's words>".
+  [[nodiscard]] std::string describe(const char* call, NcclResult result, NcclComm* comm) const {
+    const char* const words = get_last_error(comm);
+    return cat("NCCL: ", call, " failed: ", get_error_string(result),
+               words != nullptr && *words != '\0' ? ": " : "", words != nullptr ? words : "");
+  }
+};
 
 constexpr std::chrono::microseconds kPollInterval{100};  // of what NCCL does in the background
 
