@@ -30,10 +30,6 @@ struct HandshakeMessage {
   std::array<std::byte, 32> bytes{};
 };
 
-[[nodiscard]] inline std::span<const std::byte> bytes_of(const HandshakeMessage& message) noexcept {
-  return std::as_bytes(std::span(&message, 1));
-}
-
 /// The side of rank 0: accepts connections, and finds out which of them are ranks. A connection
 /// that sends nothing delays neither the others nor the time limit; of very many the oldest are
 /// closed.

@@ -39,7 +39,9 @@ struct Message {
   std::uint64_t total = 0;
 };
 
-[[nodiscard]] inline std::span<const std::byte> bytes_of(const Message& message) noexcept {
+/// A message of any kind as it is sent.
+template <class Sent>
+[[nodiscard]] std::span<const std::byte> bytes_of(const Sent& message) noexcept {
   return std::as_bytes(std::span(&message, 1));
 }
 
