@@ -1,4 +1,5 @@
 // Planning without weights: sizes, grids, and which items would share which budget.
+#include <algorithm>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -54,10 +55,16 @@ void add_batches(const CallLimits& limits, CallSizes sizes, std::size_t begin, P
     for (const CallBatch& batch : batches[replica]) {
       PlannedBatch& planned = plan.batches.emplace_back();
       planned.replica = static_cast<std::int64_t>(replica);
+      const auto cut = std::ranges::find_if(
+          batch.items, [](const PackedItem& packed) { return packed.path.has_value(); });
       for (const PackedItem& packed : batch.items) {
         const ItemSpec& spec = sizes[static_cast<std::size_t>(packed.item)]->spec;
         planned.items.push_back(static_cast<std::int64_t>(begin) + packed.item);
-        if (packed.path) planned.units.push_back({packed.first_unit, packed.units});
+        if (packed.path) {
+          planned.units.push_back({packed.first_unit, packed.units});
+        } else if (cut != batch.items.end()) {  // a whole item beside a share of another
+          planned.units.push_back({0, spec.units_on(*cut->path).count});
+        }
         plan.replica_patches[replica] +=
             packed.path ? packed.units * spec.units_on(*packed.path).patches : spec.input_rows;
       }

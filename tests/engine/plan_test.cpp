@@ -7,6 +7,7 @@
 #include "fovea/fovea.h"
 #include "support/expect_error.h"
 #include "support/golden.h"
+#include "support/property.h"
 
 namespace fovea {
 namespace {
@@ -212,6 +213,53 @@ TEST(Plan, OnlyReplaysArePadded) {
   EXPECT_EQ(plan.batches[0].padded, std::vector<std::int64_t>{28});
   EXPECT_FALSE(plan.batches[1].budgets[0]);
   EXPECT_EQ(plan.batches[1].padded, std::vector<std::int64_t>{0});
+}
+
+TEST(Plan, PackedByUnitsEveryUnitRunsOnceOnOneOfTheReplicas) {
+  test::for_all(200, [](auto& random) {
+    EngineOptions options{.packing = PackingPolicy::kUnits};
+    options.data_parallel_size = static_cast<int>(test::uniform(random, 1, 4));
+    options.graphs.cudagraph_mm_encoder = test::uniform(random, 0, 4) > 0;
+    std::vector<ItemSize> sizes(static_cast<std::size_t>(test::uniform(random, 1, 12)));
+    for (ItemSize& size : sizes) {
+      size = {.width_px = test::uniform(random, 64, 400), .height_px = 32};
+      if (test::uniform(random, 0, 1) == 0) size.num_frames = test::uniform(random, 2, 90);
+    }
+    const PackingPlan plan = plan_of(sizes, options);
+    std::vector<std::vector<int>> runs;  // of each unit of each item
+    std::int64_t patches = 0;
+    for (const ItemInfo& item : plan.items) {
+      runs.emplace_back(static_cast<std::size_t>(item.units[0].count));
+      patches += item.patches;
+    }
+    for (const PlannedBatch& batch : plan.batches) {
+      ASSERT_TRUE(batch.units.empty() || batch.units.size() == batch.items.size());
+      std::int64_t tokens = 0;
+      for (std::size_t i = 0; i < batch.items.size(); ++i) {
+        const auto item = static_cast<std::size_t>(batch.items[i]);
+        const ItemUnits& all = plan.items[item].units[0];
+        const UnitRange units = batch.units.empty() ? UnitRange{0, all.count} : batch.units[i];
+        ASSERT_LE(units.first + units.count, all.count);
+        for (std::int64_t k = 0; k < units.count; ++k) {
+          ++runs[item][static_cast<std::size_t>(units.first + k)];
+        }
+        tokens += units.count * all.rows;
+      }
+      EXPECT_EQ(batch.tokens, Indices{tokens});
+    }
+    for (const std::vector<int>& item : runs) {
+      EXPECT_EQ(std::ranges::count(item, 1), std::ssize(item));
+    }
+    EXPECT_EQ(std::reduce(plan.replica_patches.begin(), plan.replica_patches.end()), patches);
+  });
+}
+
+TEST(Plan, ReplicasShareALongVideo) {
+  const PackingPlan plan = plan_of({{64, 64, 1}, {640, 480, 60}},
+                                   {.data_parallel_size = 3, .packing = PackingPolicy::kUnits});
+  const std::int64_t unit = plan.items[1].units[0].patches;
+  EXPECT_EQ(plan.replica_patches, (Indices{10 * unit + 16, 10 * unit, 10 * unit}));
+  for (const PlannedBatch& batch : plan.batches) EXPECT_TRUE(batch.budgets[0]);
 }
 
 TEST(Plan, AVideoOfOneFrameIsAVideo) {
