@@ -177,6 +177,60 @@ TEST_F(CallPlan, WhatGraphsDoNotServeRunsApart) {
   EXPECT_TRUE(batches[0].front().replayed);
 }
 
+/// The windows without replicas, each by its items.
+std::vector<Indices> unassigned(const std::vector<CallWindow>& windows) {
+  std::vector<Indices> items;
+  for (const CallWindow& window : windows) {
+    if (window.replicas.empty()) items.push_back(window.items);
+  }
+  return items;
+}
+
+TEST_F(CallPlan, WhatReplicasShareHasNoReplica) {
+  Sizes sizes(200, item(64));
+  sizes[7] = video(100, 60);
+  sizes[9] = video(10, 64);  // 1/20 of all, and a share is half
+  for (const std::size_t replicas : {1, 2, 3}) {
+    SCOPED_TRACE(replicas);
+    replicas_ = replicas;
+    packing_ = PackingPolicy::kUnits;
+    const std::vector<Indices> shared =
+        replicas == 1 ? std::vector<Indices>() : std::vector<Indices>{{7}};
+    EXPECT_EQ(unassigned(order(sizes)), shared);
+    packing_ = PackingPolicy::kGreedy;
+    EXPECT_TRUE(unassigned(order(sizes)).empty()) << "it stays whole";
+  }
+}
+
+TEST_F(CallPlan, WhatIsLongerThanAWindowHasNoReplica) {
+  Sizes sizes(200, item(64));
+  sizes[7] = video(100, 60);
+  sizes[8].reset();
+  window_bytes_ = 100 * 60;
+  packing_ = PackingPolicy::kUnits;
+  EXPECT_EQ(unassigned(order(sizes)), (std::vector<Indices>{{8}}));
+  window_bytes_ -= 1;
+  EXPECT_EQ(unassigned(order(sizes)), (std::vector<Indices>{{7, 8}})) << "it comes first";
+  packing_ = PackingPolicy::kGreedy;
+  EXPECT_EQ(unassigned(order(sizes)), (std::vector<Indices>{{8}})) << "it is prepared as a whole";
+}
+
+TEST_F(CallPlan, ReplicasHaveEqualSharesOfALongVideo) {
+  packing_ = PackingPolicy::kUnits;
+  replicas_ = 3;
+  const auto batches = pack_call(limits(), Sizes{video(100, 60)});
+  ASSERT_EQ(batches.size(), 3U);
+  std::vector<std::int64_t> units(3);
+  for (std::size_t replica = 0; replica < 3; ++replica) {
+    for (const CallBatch& batch : batches[replica]) {
+      EXPECT_TRUE(batch.sizes.budgets[0]);
+      for (const PackedItem& packed : batch.items) units[replica] += packed.units;
+    }
+  }
+  EXPECT_EQ(units, (std::vector<std::int64_t>{34, 33, 33}));  // the largest share goes first
+  EXPECT_EQ(batches[0].front().items.front().first_unit, 66);
+}
+
 TEST_F(CallPlan, ALongVideoIsCutAndTravelsOnce) {
   packing_ = PackingPolicy::kUnits;
   Sizes sizes(100, item(64));
