@@ -259,10 +259,11 @@ class LongVideoWithLargeFrames : public LongVideo {
     if (media::video_status().starts_with("not used")) GTEST_SKIP() << media::video_status();
     const std::filesystem::path golden = test::golden_folder("qwen2_5_vl", "golden.safetensors");
     for (const char* const name : {"config.json", "video_preprocessor_config.json"}) {
-      std::ifstream in(golden / name);
-      test::Json json = test::Json::parse(in);
-      if (json.contains("size"))
-        json["size"] = {{"shortest_edge", 1'900'000}, {"longest_edge", 4'000'000}};
+      test::Json json = test::Json::parse(test::read_text((golden / name).string()));
+      if (json.contains("size")) {
+        json["size"]["shortest_edge"] = 1'900'000;
+        json["size"]["longest_edge"] = 4'000'000;
+      }
       if (json.contains("vision_config"))
         json["vision_config"]["fullatt_block_indexes"] = test::Json::array();
       std::ofstream(folder_ / name) << test::to_text(json);

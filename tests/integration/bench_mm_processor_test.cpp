@@ -4,16 +4,15 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
 #include "integration/run_program.h"
 #include "support/golden.h"
+#include "support/json.h"
 #include "support/temporary_directory.h"
 
 namespace fovea::test {
 namespace {
 
-using nlohmann::json;
 using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 using ::testing::StartsWith;
@@ -25,13 +24,13 @@ class BenchMmProcessor : public ::testing::Test {
                                          "--output-json", folder_ / "out.json"});
     return run_fovea(std::move(arguments));
   }
-  [[nodiscard]] json report() const { return json::parse(read_text(folder_ / "out.json")); }
+  [[nodiscard]] Json report() const { return Json::parse(read_text(folder_ / "out.json")); }
 
   const std::string model_ = golden_folder("qwen3_vl", "model.safetensors");
   TemporaryDirectory folder_;
 };
 
-void expect_ordered(const json& statistics) {
+void expect_ordered(const Json& statistics) {
   EXPECT_GT(statistics["median"].get<double>(), 0);
   EXPECT_LE(statistics["median"].get<double>(), statistics["p90.0"].get<double>());
   EXPECT_LE(statistics["p90.0"].get<double>(), statistics["p99.9"].get<double>());
@@ -52,7 +51,7 @@ TEST_F(BenchMmProcessor, ReportsEveryStage) {
   EXPECT_THAT(result.out, HasSubstr("\nencoder forward "));
   EXPECT_THAT(result.out, HasSubstr("\ngraphs         4       0     12    48 "));
 
-  const json out = report();
+  const Json out = report();
   EXPECT_EQ(out["benchmark"], "mm-processor");
   EXPECT_EQ(out["mode"], "graphs");
   EXPECT_EQ(out["completed"], 4);
@@ -73,7 +72,8 @@ TEST_F(BenchMmProcessor, ReportsEveryStage) {
               out["stages"]["e2e_ms"]["mean"].get<double>() * 3);  // items side by side
   }
   EXPECT_EQ(out["stages"]["encoder_forward_ms"], out["mm_processor_stats"]["encoder_forward_time"]);
-  EXPECT_DOUBLE_EQ(out["stages"]["e2e_ms"]["mean"], out["mean_e2el_ms"]);
+  EXPECT_DOUBLE_EQ(out["stages"]["e2e_ms"]["mean"].get<double>(),
+                   out["mean_e2el_ms"].get<double>());
   EXPECT_NEAR(out["rows_per_s"].get<double>() / out["items_per_s"].get<double>(), 4, 1e-9);
   EXPECT_EQ(out["config"]["num_warmups"], 2);
   EXPECT_EQ(out["config"]["media_profile"], "vllm");
@@ -85,7 +85,7 @@ TEST_F(BenchMmProcessor, ComparesEagerAndGraphs) {
              "--num-prompts", "3", "--compare", "--seed", "4", "--encoded", "raw"});
   expect_success(result);
   EXPECT_THAT(result.out, ContainsRegex("eager mean +graphs mean +ratio"));  // as wide as ratios
-  const json out = report();
+  const Json out = report();
   EXPECT_EQ(out["mode"], "graphs");
   EXPECT_EQ(out["eager"]["mode"], "eager");
   for (const char* key : {"completed", "items", "rows"}) EXPECT_EQ(out[key], out["eager"][key]);
@@ -106,7 +106,7 @@ TEST_F(BenchMmProcessor, RequestsMayArriveSideBySide) {
     std::vector<std::string> arguments{"--random-mm-bucket-config", kSmall, "--num-prompts", "5"};
     arguments.insert(arguments.end(), how.begin(), how.end());
     expect_success(bench(arguments));
-    const json out = report();
+    const Json out = report();
     EXPECT_EQ(out["completed"], 5);
     EXPECT_EQ(out["rows"], 20);
     EXPECT_EQ(out["encoder_summary"]["total_encoder_calls"], 5);
@@ -119,14 +119,14 @@ TEST_F(BenchMmProcessor, RequestsMayArriveSideBySide) {
 TEST_F(BenchMmProcessor, ReadsDirectories) {
   expect_success(bench({"--dataset-name", "dir", "--dataset-path", model_ + "/images",
                         "--num-prompts", "8", "--num-warmups", "0"}));
-  const json out = report();
+  const Json out = report();
   EXPECT_EQ(out["items"], 8);
   EXPECT_EQ(out["rows"], 2 * 66);  // each of the four images twice
   EXPECT_GT(out["stages"]["read_ms"]["mean"].get<double>(), 0);
 }
 
 TEST_F(BenchMmProcessor, ReadsFilesOfRequests) {
-  write_text(folder_ / "requests.jsonl", json({{"images", {model_ + "/images/photo_180x180.jpg"}},
+  write_text(folder_ / "requests.jsonl", Json({{"images", {model_ + "/images/photo_180x180.jpg"}},
                                                {"video", model_ + "/video_frames"}})
                                                  .dump() +
                                              "\n");
@@ -139,7 +139,7 @@ TEST_F(BenchMmProcessor, ReadsFilesOfRequests) {
 TEST_F(BenchMmProcessor, RunsADataSetOfTheHubThatWasConverted) {
   const std::string converted = folder_ / "fovea/datasets/org--arena/train";
   std::filesystem::create_directories(converted);
-  const std::string line = json({{"image", model_ + "/images/photo_180x180.jpg"}}).dump() + "\n";
+  const std::string line = Json({{"image", model_ + "/images/photo_180x180.jpg"}}).dump() + "\n";
   write_text(converted + "/seed-42.jsonl", line + line + line);
   write_text(converted + "/seed-43.jsonl", line);
   const std::vector<std::string> command{"bench",           "mm-processor",
@@ -177,8 +177,8 @@ TEST_F(BenchMmProcessor, MixedSizesNeedNoData) {
 
 TEST_F(BenchMmProcessor, FailedRequestsAreCountedAndReported) {
   write_text(folder_ / "requests.jsonl",
-             json({{"image", "none.png"}}).dump() + "\n" +
-                 json({{"image", model_ + "/images/noise_101x61.png"}}).dump() + "\n");
+             Json({{"image", "none.png"}}).dump() + "\n" +
+                 Json({{"image", model_ + "/images/noise_101x61.png"}}).dump() + "\n");
   const ProgramResult result = bench({"--dataset-name", "jsonl", "--dataset-path",
                                       folder_ / "requests.jsonl", "--num-prompts", "4"});
   EXPECT_EQ(result.exit_code, 0);
@@ -191,8 +191,8 @@ TEST_F(BenchMmProcessor, FailedRequestsAreCountedAndReported) {
 
 TEST_F(BenchMmProcessor, WhatFailedRequestsDidCountsHoweverTheyAreSent) {
   write_text(folder_ / "requests.jsonl",
-             json({{"images", {"none.png", model_ + "/images/noise_101x61.png"}}}).dump() + "\n" +
-                 json({{"image", model_ + "/images/noise_101x61.png"}}).dump() + "\n");
+             Json({{"images", {"none.png", model_ + "/images/noise_101x61.png"}}}).dump() + "\n" +
+                 Json({{"image", model_ + "/images/noise_101x61.png"}}).dump() + "\n");
   for (const char* concurrency : {"1", "2"}) {
     EXPECT_EQ(bench({"--dataset-name", "jsonl", "--dataset-path", folder_ / "requests.jsonl",
                      "--num-prompts", "2", "--max-concurrency", concurrency})

@@ -5,21 +5,20 @@
 #include <algorithm>
 #include <filesystem>
 #include <fstream>
-#include <nlohmann/json.hpp>
 
 #include "integration/run_program.h"
 #include "support/golden.h"
+#include "support/json.h"
 #include "support/temporary_directory.h"
 
 namespace fovea::test {
 namespace {
 
-using nlohmann::json;
 using ::testing::HasSubstr;
 
 std::string golden_model() { return golden_folder("qwen3_vl", "model.safetensors"); }
 
-void expect_ordered(const json& summary) {
+void expect_ordered_times(const Json& summary) {
   EXPECT_GT(summary["min"].get<double>(), 0);
   EXPECT_LE(summary["min"].get<double>(), summary["median"].get<double>());
   EXPECT_LE(summary["median"].get<double>(), summary["p90"].get<double>());
@@ -36,12 +35,12 @@ TEST(BenchLatency, ReportsEverySizeOnEveryNumberOfThreads) {
   EXPECT_THAT(result.out, HasSubstr("replay p50"));
   EXPECT_THAT(result.out, HasSubstr("speed-up over 1 thread\n"));
 
-  const json report = json::parse(read_text(folder / "out.json"));
+  const Json report = Json::parse(read_text(folder / "out.json"));
   EXPECT_EQ(report["benchmark"], "latency");
   ASSERT_EQ(report["results"].size(), 4U);
-  for (const json& entry : report["results"]) {
-    expect_ordered(entry["eager_ms"]);
-    expect_ordered(entry["replay_ms"]);
+  for (const Json& entry : report["results"]) {
+    expect_ordered_times(entry["eager_ms"]);
+    expect_ordered_times(entry["replay_ms"]);
     EXPECT_EQ(entry["rows"].get<int>() * 4, entry["patches"].get<int>());  // merged 2 x 2
     EXPECT_GT(entry["flops"].get<double>(), 0);
     EXPECT_GT(entry["peak_gflops_per_s"].get<double>(), 0);
@@ -57,7 +56,7 @@ TEST(BenchLatency, CasesHaveCountsOfTheirOwn) {
                  "--threads", "1", "--device", "cpu", "--output-json", folder / "out.json"});
   expect_success(result);
   EXPECT_THAT(result.out, HasSubstr(" 3 x 64 "));
-  const json results = json::parse(read_text(folder / "out.json"))["results"];
+  const Json results = Json::parse(read_text(folder / "out.json"))["results"];
   ASSERT_EQ(results.size(), 2U);
   EXPECT_EQ(results[0]["rows"], 4);
   EXPECT_EQ(results[1]["count"], 3);
@@ -120,15 +119,15 @@ TEST(BenchCapture, ReportsEveryGraphAndAnswersMeanwhile) {
   expect_success(result);
   EXPECT_THAT(result.out, HasSubstr("capture ms"));
 
-  const json report = json::parse(read_text(folder / "out.json"));
+  const Json report = Json::parse(read_text(folder / "out.json"));
   EXPECT_EQ(report["benchmark"], "capture");
   EXPECT_EQ(report["size"], "64x48");
-  EXPECT_GT(report["first_answer_ms"], report["loaded_ms"]);
-  EXPECT_GT(report["captured_ms"], report["loaded_ms"]);
+  EXPECT_GT(report["first_answer_ms"].get<double>(), report["loaded_ms"].get<double>());
+  EXPECT_GT(report["captured_ms"].get<double>(), report["loaded_ms"].get<double>());
   EXPECT_GT(report["answer_ms"].get<double>(), 0);
   std::vector<std::int64_t> budgets;
-  for (const json& graph : report["stats"]["graphs"]) {
-    budgets.push_back(graph["budget"]);
+  for (const Json& graph : report["stats"]["graphs"]) {
+    budgets.push_back(graph["budget"].get<int>());
     EXPECT_GT(graph["shared_bytes"].get<std::int64_t>(), 0);
   }
   EXPECT_THAT(budgets, ::testing::UnorderedElementsAre(16, 64));
@@ -152,10 +151,10 @@ TEST(BenchThroughput, ReportsStagesAndRates) {
   expect_success(result);
   EXPECT_THAT(result.out, HasSubstr("items/s"));
 
-  const json report = json::parse(read_text(folder / "out.json"));
+  const Json report = Json::parse(read_text(folder / "out.json"));
   EXPECT_EQ(report["items"], 4);
   EXPECT_EQ(report["rows"], 66);
-  expect_ordered(report["run_ms"]);
+  expect_ordered_times(report["run_ms"]);
   for (const char* stage : {"read_ms", "decode_ms", "resize_ms", "encode_ms"}) {
     EXPECT_TRUE(report["stages"].contains(stage)) << stage;
   }
@@ -174,7 +173,7 @@ TEST(BenchServe, ComparesClientsAndArrivalsWithOneCall) {
   expect_success(closed);
   EXPECT_THAT(closed.out, HasSubstr("items/batch"));
   EXPECT_THAT(closed.out, HasSubstr("12 requests of one image, 3 clients"));
-  const json report = json::parse(read_text(folder / "out.json"));
+  const Json report = Json::parse(read_text(folder / "out.json"));
   ASSERT_EQ(report["results"].size(), 4u);
   EXPECT_EQ(report["results"][1]["way"], "engine");
   EXPECT_EQ(report["results"][3]["delay_us"], 1000);
@@ -194,7 +193,7 @@ TEST(BenchThroughput, CapturesBeforeItCountsAndCountsRepetitionsAlone) {
   expect_success(run_fovea({"bench", "throughput", golden_model(), golden_model() + "/images",
                             "--token-budgets", "64,256", "--warmups", "3", "--repeat", "2",
                             "--device", "cpu", "--output-json", folder / "out.json"}));
-  const json report = json::parse(read_text(folder / "out.json"));
+  const Json report = Json::parse(read_text(folder / "out.json"));
   EXPECT_EQ(report["stats"]["num_budgets"], 2);  // the four together need the larger one
   EXPECT_EQ(report["graph_hits"], 2 * 4);
   EXPECT_EQ(report["stats"]["graph_hits"], 5 * 4);
@@ -213,10 +212,10 @@ TEST(BenchCache, ReportsBothStoragesAtEverySize) {
                  folder / "out.json"});
   expect_success(result);
   EXPECT_THAT(result.out, HasSubstr("scattered"));
-  const json report = json::parse(read_text(folder / "out.json"));
+  const Json report = Json::parse(read_text(folder / "out.json"));
   EXPECT_EQ(report["benchmark"], "cache");
   ASSERT_EQ(report["results"].size(), 4U);
-  for (const json& entry : report["results"]) {
+  for (const Json& entry : report["results"]) {
     EXPECT_LE(entry["peak_used"].get<int>(), entry["capacity"].get<int>());
     EXPECT_EQ(entry["items"], report["results"][0]["items"]);
     EXPECT_GT(entry["hits"].get<int>(), 0);

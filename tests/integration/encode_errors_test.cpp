@@ -7,16 +7,15 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
 #include "checkpoint/safetensors.h"
 #include "integration/encode_program.h"
+#include "support/json.h"
 
 namespace fovea::test {
 namespace {
 
 using checkpoint::SafetensorsFile;
-using nlohmann::json;
 
 TEST_F(EncodeProgram, PixelValuesOfAnotherKindFailWithoutOutput) {
   expect_failure(encode({"--pixel-values", folder_ / "none.safetensors"}), 1, "none.safetensors");
@@ -145,10 +144,10 @@ TEST_F(EncodeProgram, SkippedItemsAreReportedAndTheRestIsWritten) {
   EXPECT_EQ(file.find("item_2"), nullptr);
   EXPECT_EQ(file.find("item_1")->shape.front(), 6);
   EXPECT_EQ(file.find("item_3")->shape.front(), 36);
-  const json items = json::parse(file.header().metadata.at("fovea.items"));
+  const Json items = Json::parse(file.header().metadata.at("fovea.items"));
   ASSERT_EQ(items.size(), 4U);
   EXPECT_TRUE(items[0].contains("error"));
-  EXPECT_EQ(json::parse(read_text(folder_ / "stats.json"))["failed_items"], 2);
+  EXPECT_EQ(Json::parse(read_text(folder_ / "stats.json"))["failed_items"], 2);
 }
 
 TEST_F(EncodeProgram, SkippingEverythingFailsWithoutOutput) {

@@ -11,7 +11,6 @@
 #include <csignal>
 #include <filesystem>
 #include <map>
-#include <nlohmann/json.hpp>
 #include <random>
 #include <set>
 #include <sstream>
@@ -21,6 +20,7 @@
 #include "integration/fovea_process.h"
 #include "integration/run_program.h"
 #include "support/golden.h"
+#include "support/json.h"
 #include "support/temporary_directory.h"
 
 namespace fovea::test {
@@ -28,7 +28,6 @@ namespace {
 
 namespace fs = std::filesystem;
 using checkpoint::SafetensorsFile;
-using nlohmann::json;
 using ::testing::HasSubstr;
 
 /// The bytes of the rows of every path.
@@ -73,7 +72,7 @@ class EncodeShard : public ::testing::Test {
       files.insert(entry.path().filename());
       std::istringstream lines(read_text(entry.path()));
       for (std::string text; std::getline(lines, text);) {
-        const json line = json::parse(text);
+        const Json line = Json::parse(text);
         if (line.contains("part") && line["part"].is_string()) files.insert(line["part"]);
         if (!line.contains("path") || !line["error"].is_null()) continue;
         const std::string file = line["file"];
@@ -293,9 +292,9 @@ TEST_F(EncodeShard, MergesManifestsSortedByPath) {
   std::istringstream lines(read_text(merged));
   std::string text;
   ASSERT_TRUE(std::getline(lines, text));
-  EXPECT_EQ(json::parse(text)["shards"], 2);
+  EXPECT_EQ(Json::parse(text)["shards"], 2);
   std::vector<std::string> paths;
-  while (std::getline(lines, text)) paths.push_back(json::parse(text)["path"]);
+  while (std::getline(lines, text)) paths.push_back(Json::parse(text)["path"]);
   EXPECT_EQ(paths.size(), 12U);
   EXPECT_TRUE(std::is_sorted(paths.begin(), paths.end()));
 }

@@ -3,15 +3,13 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 #include <set>
 
 #include "integration/run_program.h"
+#include "support/json.h"
 
 namespace fovea::test {
 namespace {
-
-using nlohmann::json;
 
 struct Published {
   const char* name;  ///< folder below tests/configs
@@ -102,24 +100,24 @@ constexpr Published kPublished[] = {
 
 std::string configs() { return FOVEA_TEST_SOURCE_DIR "/tests/configs"; }
 
-json inspect(const std::string& name) {
+Json inspect(const std::string& name) {
   const ProgramResult result = run_fovea({"inspect", configs() + "/" + name, "--load-format",
                                           "dummy", "--json", "--image", "1920x1080"});
   expect_success(result);
-  return json::parse(result.out);
+  return Json::parse(result.out);
 }
 
 class InspectPublished : public ::testing::TestWithParam<Published> {};
 
 TEST_P(InspectPublished, TensorsParametersAndBytesAreThoseOfTheCheckpoint) {
-  const json report = inspect(GetParam().name);
+  const Json report = inspect(GetParam().name);
   EXPECT_EQ(report["tensors"].size(), static_cast<std::size_t>(GetParam().tensors));
   EXPECT_EQ(report["parameters"], GetParam().parameters);
   EXPECT_EQ(report["weight_bytes"], 2 * GetParam().parameters) << "stored as bfloat16";
   EXPECT_EQ(report["width"], GetParam().width);
   EXPECT_EQ(report["plan"]["items"][0]["rows"], GetParam().rows);
   std::set<std::string> names;
-  for (const json& tensor : report["tensors"]) {
+  for (const Json& tensor : report["tensors"]) {
     EXPECT_TRUE(names.insert(tensor["name"].get<std::string>()).second) << tensor["name"];
     EXPECT_EQ(tensor["dtype"], "BF16");
   }

@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
 #include "integration/run_program.h"
 #include "support/golden.h"
+#include "support/json.h"
 #include "support/temporary_directory.h"
 
 namespace fovea::test {
@@ -30,7 +30,7 @@ TEST(VerifyProgram, PassesOnTheGoldenCheckpoints) {
 /// A copy of the checkpoint whose processor scales pixels differently, so that its rows differ.
 void copy_with_other_mean(const std::string& model, const std::string& folder) {
   std::filesystem::copy(model, folder, std::filesystem::copy_options::recursive);
-  nlohmann::json processor = nlohmann::json::parse(read_text(folder + "/preprocessor_config.json"));
+  Json processor = Json::parse(read_text(folder + "/preprocessor_config.json"));
   processor["image_mean"] = {0.4, 0.5, 0.6};
   write_text(folder + "/preprocessor_config.json", processor.dump());
 }
@@ -73,9 +73,9 @@ TEST(VerifyProgram, PrintsJsonOnRequest) {
   const ProgramResult result =
       run_fovea({"verify", model, "--json", "--max-num-batched-tokens", "512"});
   expect_success(result);
-  const nlohmann::json checks = nlohmann::json::parse(result.out);
+  const Json checks = Json::parse(result.out);
   ASSERT_FALSE(checks.empty());
-  for (const nlohmann::json& check : checks) {
+  for (const Json& check : checks) {
     EXPECT_TRUE(check["passed"].get<bool>()) << check["name"] << check["detail"];
     EXPECT_FALSE(check["skipped"].get<bool>()) << check["name"] << check["detail"];
   }
@@ -93,7 +93,7 @@ TEST(EnvProgram, WorksOnAnyMachine) {
 TEST(EnvProgram, PrintsJsonOnRequest) {
   const ProgramResult result = run_fovea({"env", "--json"});
   expect_success(result);
-  EXPECT_TRUE(nlohmann::json::parse(result.out).contains("fovea"));
+  EXPECT_TRUE(Json::parse(result.out).contains("fovea"));
 }
 
 }  // namespace

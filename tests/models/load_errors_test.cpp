@@ -4,20 +4,19 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
 #include "checkpoint/safetensors.h"
 #include "core/check.h"
-#include "core/file.h"
 #include "models/load_model.h"
 #include "support/expect_error.h"
 #include "support/golden.h"
+#include "support/json.h"
 #include "support/temporary_directory.h"
 
 namespace fovea {
 namespace {
 
-using nlohmann::json;
+using fovea::test::Json;
 
 /// A golden checkpoint of each family.
 class LoadErrors : public ::testing::TestWithParam<std::string> {
@@ -84,7 +83,7 @@ bool has_fixed_activation(const std::string& architecture) {
 }
 
 TEST_P(LoadErrors, AnUnknownActivationIsNamedWithThoseThatAreKnown) {
-  json config = json::parse(read_file(folder() + "/config.json", 1 << 20));
+  Json config = Json::parse(test::read_text(folder() + "/config.json"));
   config["vision_config"]["hidden_act"] = "relu6";
   checkpoint::HfConfig files = checkpoint::read_hf_config(folder());
   files.config = JsonDocument::parse(config.dump(), "config.json");

@@ -1,11 +1,11 @@
 #pragma once
 
 #include <cstdint>
-#include <fstream>
 #include <string>
 #include <vector>
 
-#include <nlohmann/json.hpp>
+#include "support/json.h"
+#include "support/temporary_directory.h"
 
 namespace fovea::test {
 
@@ -21,16 +21,16 @@ struct GoldenVideo {
 
 inline std::vector<GoldenVideo> golden_videos() {
   const std::string folder = FOVEA_TEST_SOURCE_DIR "/tests/media/golden_videos/";
-  std::ifstream stream(folder + "frames.json");
   std::vector<GoldenVideo> videos;
-  const nlohmann::json contents = nlohmann::json::parse(stream);
-  for (const auto& [name, file] : contents.at("files").items()) {
+  const Json files = Json::parse(read_text(folder + "frames.json")).at("files");
+  for (const std::string& name : files.names()) {
+    const Json& file = files[name];
     videos.push_back({.name = name,
                       .path = folder + name,
-                      .width_px = file.at("width"),
-                      .height_px = file.at("height"),
-                      .fps = file.at("fps"),
-                      .frame_hashes = file.at("frames")});
+                      .width_px = file["width"].get<std::int64_t>(),
+                      .height_px = file["height"].get<std::int64_t>(),
+                      .fps = file["fps"].get<double>(),
+                      .frame_hashes = {file["frames"].begin(), file["frames"].end()}});
   }
   return videos;
 }

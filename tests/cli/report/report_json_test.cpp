@@ -64,7 +64,7 @@ TEST(ReportJson, ReplicasHaveTheirDeviceAndTheirCounters) {
   Stats stats;
   stats.graph_hits = 3;
   const Json json = read_again(to_json(ReplicaStats{.device = "cuda:1", .stats = stats}));
-  EXPECT_EQ(json.begin().key(), "device");
+  EXPECT_EQ(json.names().front(), "device");
   EXPECT_EQ(json["device"], "cuda:1");
   EXPECT_EQ(json["graph_hits"], 3);
 }

@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <fstream>
 
 #include "serve/api_error.h"
 #include "support/json.h"
@@ -50,8 +49,7 @@ void serve_one(Trace& trace) {
 }
 
 Json stopped(Trace& trace, const test::TemporaryDirectory& folder) {
-  std::ifstream file(folder / trace.stop());
-  return Json::parse(file);
+  return Json::parse(test::read_text(folder / trace.stop()));
 }
 
 TEST(Trace, NotesRequestsAndJobsBetweenItsStartAndItsEnd) {

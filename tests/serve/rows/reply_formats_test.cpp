@@ -61,7 +61,7 @@ std::span<const std::byte> bytes_of(const std::string& text) {
 }
 
 std::vector<std::uint8_t> decoded(const Json& text) {
-  return from_base64(text.get_ref<const std::string&>()).value();
+  return from_base64(text.get<std::string>()).value();
 }
 
 TEST(EncodeReply, DescribesItemsInJson) {

@@ -31,25 +31,25 @@ WorkloadRun example(TowerMode mode, double factor) {
 TEST(MmReport, PercentilesAreInterpolatedAndDeviationsDivideByN) {
   const Json json = read_again(figures_json(example(TowerMode::kGraphs, 1), kPercents));
   const Json& forward = json["mm_processor_stats"]["encoder_forward_time"];
-  EXPECT_DOUBLE_EQ(forward["mean"], 22);
-  EXPECT_DOUBLE_EQ(forward["median"], 3);
-  EXPECT_DOUBLE_EQ(forward["p90.0"], 61.6);
-  EXPECT_DOUBLE_EQ(forward["p99.0"], 96.16);
-  EXPECT_NEAR(forward["std"], 39.0128, 5e-5);
+  EXPECT_DOUBLE_EQ(forward["mean"].get<double>(), 22);
+  EXPECT_DOUBLE_EQ(forward["median"].get<double>(), 3);
+  EXPECT_DOUBLE_EQ(forward["p90.0"].get<double>(), 61.6);
+  EXPECT_DOUBLE_EQ(forward["p99.0"].get<double>(), 96.16);
+  EXPECT_NEAR(forward["std"].get<double>(), 39.0128, 5e-5);
 }
 
 TEST(MmReport, KeysOfTheReference) {
   const Json json = read_again(figures_json(example(TowerMode::kGraphs, 1), kPercents));
   EXPECT_EQ(json["completed"], 5);
   EXPECT_EQ(json["failed"], 1);
-  EXPECT_DOUBLE_EQ(json["mean_e2el_ms"], 220);
-  EXPECT_DOUBLE_EQ(json["median_e2el_ms"], 30);
-  EXPECT_NEAR(json["std_e2el_ms"], 390.128, 5e-4);
+  EXPECT_DOUBLE_EQ(json["mean_e2el_ms"].get<double>(), 220);
+  EXPECT_DOUBLE_EQ(json["median_e2el_ms"].get<double>(), 30);
+  EXPECT_NEAR(json["std_e2el_ms"].get<double>(), 390.128, 5e-4);
   ASSERT_EQ(json["percentiles_e2el_ms"].size(), 2U);
   EXPECT_EQ(json["percentiles_e2el_ms"][1][0], 99.0);
-  EXPECT_DOUBLE_EQ(json["percentiles_e2el_ms"][1][1], 961.6);
-  EXPECT_DOUBLE_EQ(json["mm_processor_stats"]["preprocessor_total_time"]["mean"], 6);
-  EXPECT_DOUBLE_EQ(json["mm_processor_stats"]["num_encoder_calls"]["mean"], 1);
+  EXPECT_DOUBLE_EQ(json["percentiles_e2el_ms"][1][1].get<double>(), 961.6);
+  EXPECT_DOUBLE_EQ(json["mm_processor_stats"]["preprocessor_total_time"]["mean"].get<double>(), 6);
+  EXPECT_DOUBLE_EQ(json["mm_processor_stats"]["num_encoder_calls"]["mean"].get<double>(), 1);
   EXPECT_EQ(json["encoder_summary"]["total_encoder_calls"], 5);
   EXPECT_EQ(json["encoder_summary"]["num_requests_with_encoder_calls"], 5);
 }
@@ -68,12 +68,12 @@ TEST(MmReport, RatesAndShares) {
   EXPECT_EQ(json["mode"], "eager");
   EXPECT_EQ(json["items"], 10);
   EXPECT_EQ(json["rows"], 100);
-  EXPECT_DOUBLE_EQ(json["items_per_s"], 5);
-  EXPECT_DOUBLE_EQ(json["rows_per_s"], 50);
-  EXPECT_DOUBLE_EQ(json["hit_rate"], 0.9);
-  EXPECT_DOUBLE_EQ(json["padding"], 0.25);
-  EXPECT_DOUBLE_EQ(json["stages"]["e2e_ms"]["p99.0"], 961.6);
-  EXPECT_DOUBLE_EQ(json["stages"]["resize_ms"]["mean"], 3);
+  EXPECT_DOUBLE_EQ(json["items_per_s"].get<double>(), 5);
+  EXPECT_DOUBLE_EQ(json["rows_per_s"].get<double>(), 50);
+  EXPECT_DOUBLE_EQ(json["hit_rate"].get<double>(), 0.9);
+  EXPECT_DOUBLE_EQ(json["padding"].get<double>(), 0.25);
+  EXPECT_DOUBLE_EQ(json["stages"]["e2e_ms"]["p99.0"].get<double>(), 961.6);
+  EXPECT_DOUBLE_EQ(json["stages"]["resize_ms"]["mean"].get<double>(), 3);
 }
 
 TEST(MmReport, NoSamplesAreZeros) {

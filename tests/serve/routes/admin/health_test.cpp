@@ -90,7 +90,7 @@ TEST_F(HealthTest, DescribesTheModelWithoutPathsOfTheServer) {
   EXPECT_EQ(info["width"].get<int>(),
             info["hidden"].get<int>() * (1 + info["deepstack_levels"].get<int>()));
   EXPECT_EQ(info["git"], "abc");
-  EXPECT_GT(info["limits"]["max_queue_items"], 0);
+  EXPECT_GT(info["limits"]["max_queue_items"].get<int>(), 0);
   EXPECT_FALSE(info["token_budgets"]["default"].empty());
   EXPECT_THAT(test::text_of(reply), Not(HasSubstr(FOVEA_TEST_GOLDEN_DIR)));
 }

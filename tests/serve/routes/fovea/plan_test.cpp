@@ -78,7 +78,7 @@ TEST_F(PlanRoute, PlansVideosBySize) {
       post(R"({"type":"video","width":64,"height":64,"num_frames":4})").json()["data"][0];
   EXPECT_EQ(item["modality"], "video");
   EXPECT_EQ(item["num_frames"], 4);
-  EXPECT_GT(item["grid_thw"][0], 1);
+  EXPECT_GT(item["grid_thw"][0].get<int>(), 1);
 }
 
 TEST_F(PlanRoute, EncodesNothing) {
