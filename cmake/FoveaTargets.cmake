@@ -25,6 +25,20 @@ if(FOVEA_FUZZ)
   target_compile_options(fovea_dev INTERFACE -fsanitize=fuzzer-no-link)
 endif()
 
+# fovea_precompile(<target> <header>... | REUSE_FROM <other target>)
+# With FOVEA_FAST_BUILD or FOVEA_UNITY_BUILD, the headers that most sources of the target include are
+# precompiled, or those of a target with the same options are used. Each source includes what it
+# needs all the same.
+function(fovea_precompile target)
+  if(FOVEA_FAST_BUILD OR FOVEA_UNITY_BUILD)
+    set(scope PRIVATE)
+    if(ARGV1 STREQUAL "REUSE_FROM")
+      set(scope)
+    endif()
+    target_precompile_headers(${target} ${scope} ${ARGN})
+  endif()
+endfunction()
+
 # fovea_room(<name> [SOURCES <file>...] [ROOMS <room>...] [LIBS <target>...])
 # The sources of src/<name>, linked against the rooms below it. The installed library `fovea` is made
 # of the objects of all rooms; tests link single rooms.
@@ -43,17 +57,12 @@ function(fovea_room name)
   set_property(GLOBAL APPEND PROPERTY FOVEA_LIBS ${arg_LIBS})
 endfunction()
 
-# fovea_fast(<target> <header>... | REUSE_FROM <other target>)
-# For a target whose own speed does not matter. With FOVEA_FAST_BUILD or FOVEA_UNITY_BUILD, the headers
-# that most of its sources include are precompiled, or those of a target with the same options are
-# used; with the first, it is not optimised, either.
+# fovea_fast(<target> [<header>... | REUSE_FROM <other target>])
+# For a target whose own speed does not matter: as fovea_precompile, and with FOVEA_FAST_BUILD it is not
+# optimised.
 function(fovea_fast target)
-  if(FOVEA_FAST_BUILD OR FOVEA_UNITY_BUILD)
-    set(scope PRIVATE)
-    if(ARGV1 STREQUAL "REUSE_FROM")
-      set(scope)
-    endif()
-    target_precompile_headers(${target} ${scope} ${ARGN})
+  if(ARGN)
+    fovea_precompile(${target} ${ARGN})
   endif()
   if(FOVEA_FAST_BUILD)
     target_compile_options(${target} PRIVATE
@@ -61,15 +70,14 @@ function(fovea_fast target)
   endif()
 endfunction()
 
-# fovea_test(<name> SOURCES <file>... LINK <target>... [UNITY] [ALONE <file>...] [LABELS <label>...]
-#            [SHARDS <number>])
+# fovea_test(<name> SOURCES <file>... LINK <target>... [ALONE <file>...] [LABELS <label>...] [SHARDS <number>])
 # One GoogleTest executable fovea_test_<name>, whose cases ctest runs in equal parts (default: 1) as
-# <name>.1, <name>.2, ... Each is one process; tests/support/main.cpp bounds the time of a case, and
-# records what became of it in the file of the part in the folder `cases` of the build folder.
-# The target fovea_tests builds what the tests need. UNITY compiles the sources of a folder together
-# (cmake/FoveaUnity.cmake), but for those that are ALONE.
+# <name>.1, <name>.2, ... Each is one process; tests/support/main.cpp bounds
+# the time of a case, and records what became of it in the file of the part in the folder `cases` of the
+# build folder. The target fovea_tests builds what the tests need. The sources are compiled together as
+# cmake/FoveaUnity.cmake says, but for those that are ALONE.
 function(fovea_test name)
-  cmake_parse_arguments(arg "UNITY" "SHARDS" "SOURCES;LINK;ALONE;LABELS" ${ARGN})
+  cmake_parse_arguments(arg "" "SHARDS" "SOURCES;LINK;ALONE;LABELS" ${ARGN})
   set(target fovea_test_${name})
   add_executable(${target} ${arg_SOURCES})
   add_dependencies(fovea_tests ${target})
@@ -79,9 +87,7 @@ function(fovea_test name)
     FOVEA_TEST_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   target_link_libraries(${target} PRIVATE fovea_dev ${arg_LINK} fovea_test_main)
   fovea_fast(${target} REUSE_FROM fovea_test_main)
-  if(arg_UNITY)
-    fovea_unity(${target} MOST 8 ALONE ${arg_ALONE})
-  endif()
+  fovea_unity(${target} MOST 60000 ALONE ${arg_ALONE})
 
   if(NOT arg_LABELS)
     set(arg_LABELS unit)

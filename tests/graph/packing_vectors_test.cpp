@@ -13,7 +13,7 @@ namespace fovea {
 namespace {
 
 /// Every path's own limit is in the vectors; sequences are no part of the reference's rule.
-constexpr std::int64_t kNoFrameLimit = 1'000'000;
+constexpr std::int64_t kAnyFrames = 1'000'000;
 
 /// A sub-batch: its items in packed order, and the budget per path (0: not run, absent: eager).
 struct Expected {
@@ -51,7 +51,7 @@ struct Question {
 
   [[nodiscard]] std::vector<Expected> plan(PackingPolicy policy) const {
     Packing packing;
-    pack_greedy(items, {.path_budgets = lists, .max_items = max_items, .max_frames = kNoFrameLimit},
+    pack_greedy(items, {.path_budgets = lists, .max_items = max_items, .max_frames = kAnyFrames},
                 packing, policy);
     std::vector<Expected> batches;
     for (const SubBatch& batch : packing.batches) {

@@ -231,8 +231,8 @@ TEST(DecodeImageMemory, APngWithAHugeTextChunkCostsNothing) {
 
 // EXIF orientation, through every container.
 
-constexpr int kWidth = 3;
-constexpr int kHeight = 2;
+constexpr int kNumberedWidth = 3;
+constexpr int kNumberedHeight = 2;
 
 /// Pixel (x, y) of an image turned upright, as a number of the stored image: row * 10 + column.
 std::vector<int> upright_numbers(const Image& image) {
@@ -258,8 +258,8 @@ std::vector<int> expected_numbers(int orientation) {
 
 template <class T>
 std::vector<T> numbered_image(int channels) {
-  return test::make_samples<T>(kWidth, kHeight, channels, [](int x, int y, int c) {
-    return c == 3 ? 255 : (y * kWidth + x) * 20 + 10;
+  return test::make_samples<T>(kNumberedWidth, kNumberedHeight, channels, [](int x, int y, int c) {
+    return c == 3 ? 255 : (y * kNumberedWidth + x) * 20 + 10;
   });
 }
 
@@ -278,8 +278,8 @@ class Orientations : public ::testing::TestWithParam<int> {
     SCOPED_TRACE(static_cast<int>(profile));
     const Image image = decode(file, {.profile = profile});
     const bool swapped = orientation >= 5;
-    EXPECT_EQ(image.width_px, swapped ? kHeight : kWidth);
-    EXPECT_EQ(image.height_px, swapped ? kWidth : kHeight);
+    EXPECT_EQ(image.width_px, swapped ? kNumberedHeight : kNumberedWidth);
+    EXPECT_EQ(image.height_px, swapped ? kNumberedWidth : kNumberedHeight);
     EXPECT_EQ(upright_numbers(image), expected_numbers(orientation));
     const ImageInfo info = probe_image(file, "image", {.profile = profile});
     EXPECT_EQ(info.width_px, image.width_px);
@@ -289,23 +289,25 @@ class Orientations : public ::testing::TestWithParam<int> {
 
 TEST_P(Orientations, OfPng) {
   for (const bool big_endian : {false, true})
-    expect_turned(test::encode_png(
-        {.width = kWidth, .height = kHeight, .exif = test::exif_block(GetParam(), big_endian)},
-        numbered_image<std::uint16_t>(3)));
+    expect_turned(test::encode_png({.width = kNumberedWidth,
+                                    .height = kNumberedHeight,
+                                    .exif = test::exif_block(GetParam(), big_endian)},
+                                   numbered_image<std::uint16_t>(3)));
 }
 
 TEST_P(Orientations, OfJpeg) {
-  const Bytes jpeg =
-      test::encode_jpeg({.width = kWidth, .height = kHeight}, numbered_image<std::uint8_t>(3));
+  const Bytes jpeg = test::encode_jpeg({.width = kNumberedWidth, .height = kNumberedHeight},
+                                       numbered_image<std::uint8_t>(3));
   for (const bool big_endian : {false, true})
     expect_turned(test::with_jpeg_exif(jpeg, test::exif_block(GetParam(), big_endian)));
 }
 
 TEST_P(Orientations, OfWebp) {
-  const Bytes webp = test::encode_lossless_webp(kWidth, kHeight, numbered_image<std::uint8_t>(4));
+  const Bytes webp =
+      test::encode_lossless_webp(kNumberedWidth, kNumberedHeight, numbered_image<std::uint8_t>(4));
   for (const bool big_endian : {false, true})
-    expect_turned(
-        test::with_webp_exif(webp, kWidth, kHeight, test::exif_block(GetParam(), big_endian)));
+    expect_turned(test::with_webp_exif(webp, kNumberedWidth, kNumberedHeight,
+                                       test::exif_block(GetParam(), big_endian)));
 }
 
 INSTANTIATE_TEST_SUITE_P(Exif, Orientations, ::testing::Range(1, 9));

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <numeric>
 #include <string>
 #include <vector>
@@ -22,8 +21,6 @@
 
 namespace fovea::test {
 namespace {
-
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 /// Including the kernels that this machine has no use for.
 std::vector<cpu::AttentionKernel> kernels_of_this_machine() {

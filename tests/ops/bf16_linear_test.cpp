@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <limits>
 #include <random>
 #include <string>
 #include <vector>
@@ -28,12 +27,6 @@ using ops::Activation;
 /// Values of k that panels and prepared rows have whole steps of.
 constexpr std::int64_t kStepValues = 32;
 
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-
-constexpr Activation kActivations[] = {Activation::kNone, Activation::kGeluTanh,
-                                       Activation::kGeluErf, Activation::kQuickGelu,
-                                       Activation::kSilu};
-
 float from_bits(std::uint32_t bits) {
   float value = 0;
   std::memcpy(&value, &bits, sizeof(value));
@@ -46,10 +39,10 @@ std::uint32_t bits_of(float value) {
   return bits;
 }
 
-const cpu::GemmKernel kPortable = cpu::kPortableUnit.kernels.bf16;
+const cpu::GemmKernel kPortableBf16 = cpu::kPortableUnit.kernels.bf16;
 
 /// Including the kernels that this machine has no use for.
-std::vector<cpu::GemmKernel> kernels_of_this_machine() {
+std::vector<cpu::GemmKernel> bf16_kernels() {
   std::vector<cpu::GemmKernel> kernels{emulated_bf16_kernel()};
   for (const cpu::IsaUnit* const unit : units_of_this_machine())
     if (unit->kernels.bf16.multiply != nullptr) kernels.push_back(unit->kernels.bf16);
@@ -63,12 +56,12 @@ bool sums_as_amx(const cpu::GemmKernel& kernel) {
 
 /// The kernel that needs no instruction and has the bits of this one.
 cpu::GemmKernel twin_of(const cpu::GemmKernel& kernel) {
-  return sums_as_amx(kernel) ? emulated_bf16_kernel() : kPortable;
+  return sums_as_amx(kernel) ? emulated_bf16_kernel() : kPortableBf16;
 }
 
 class Bf16KernelTest : public ::testing::TestWithParam<cpu::GemmKernel> {};
 
-INSTANTIATE_TEST_SUITE_P(Kernels, Bf16KernelTest, ::testing::ValuesIn(kernels_of_this_machine()),
+INSTANTIATE_TEST_SUITE_P(Kernels, Bf16KernelTest, ::testing::ValuesIn(bf16_kernels()),
                          [](const auto& suite) { return std::string(suite.param.name); });
 
 /// As a kernel rounds a row, widened again.
@@ -151,8 +144,8 @@ Matrix with_exponents(std::int64_t rows, std::int64_t cols, std::uint32_t first,
 
 /// What a kernel alone makes of a layer, all rows in one task.
 /// @param residual of the layer's shape, or null.
-Matrix run_kernel(const cpu::GemmKernel& kernel, const Matrix& x, const ops::PackedLinear& packed,
-                  Activation activation = {}, const Matrix* residual = nullptr) {
+Matrix run_bf16(const cpu::GemmKernel& kernel, const Matrix& x, const ops::PackedLinear& packed,
+                Activation activation = {}, const Matrix* residual = nullptr) {
   const std::int64_t stride = 2 * x.cols + 128;
   const auto layout = cpu::PanelLayout::of(cpu::GemmFormat::kBf16, packed.dtype);
   const std::byte nan{0xff};
@@ -187,9 +180,9 @@ Matrix run_kernel(const cpu::GemmKernel& kernel, const Matrix& x, const ops::Pac
   return out;
 }
 
-Matrix run_kernel(const cpu::GemmKernel& kernel, const Matrix& x, const Stored& weight) {
+Matrix run_bf16(const cpu::GemmKernel& kernel, const Matrix& x, const Stored& weight) {
   LinearBench bench(CpuIsa::kPortable, 1, DType::kBF16);
-  return run_kernel(kernel, x, ops::pack_linear(bench.device(), weight.view(), {}));
+  return run_bf16(kernel, x, ops::pack_linear(bench.device(), weight.view(), {}));
 }
 
 /// As VDPBF16PS: one chain of fused multiply-adds, the second of each pair first.
@@ -219,8 +212,8 @@ float sum_of_steps(const float* x, const float* w, std::int64_t cols) {
 
 /// Expects the bits of what the layer is defined as, without bias.
 void expect_definition(const cpu::GemmKernel& kernel, const Matrix& x, const Stored& weight) {
-  const std::vector<float> rounded = rounded_by(kPortable, x.values);
-  const Matrix out = run_kernel(kernel, x, weight);
+  const std::vector<float> rounded = rounded_by(kPortableBf16, x.values);
+  const Matrix out = run_bf16(kernel, x, weight);
   const FloatModeScope mode(kTowerFloatMode);
   for (std::int64_t r = 0; r < x.rows; ++r) {
     for (std::int64_t n = 0; n < out.cols; ++n) {
@@ -276,7 +269,7 @@ TEST_P(Bf16KernelTest, SumsInTheOrderOfItsInstruction) {
   for (const std::int64_t k : {1, 3, 5, 7, 32, 33}) x.at(0, k) = 1.0f;
   std::vector<float> w(34, 1.0f);
   x.at(0, 0) = w[0] = 4096.0f;
-  const Matrix out = run_kernel(GetParam(), x, Stored(w, DType::kBF16, {1, 34}));
+  const Matrix out = run_bf16(GetParam(), x, Stored(w, DType::kBF16, {1, 34}));
   // AMX: 2^24 + (1 + 1 + 1 + 1), then plus (1 + 1).
   EXPECT_EQ(out.at(0, 0), sums_as_amx(GetParam()) ? 16777222.0f : 16777216.0f);
 }
@@ -309,7 +302,7 @@ TEST_P(Bf16KernelTest, GivesTheBitsOfARowAloneInABatchOnAnyNumberOfThreadsAndRep
     for (std::int64_t r = 0; r < kRows; r += 7) {
       Matrix row(1, x.cols);
       std::copy_n(&x.values[static_cast<std::size_t>(r * x.cols)], x.cols, row.values.begin());
-      const Matrix alone = run_kernel(kernel, row, packed);
+      const Matrix alone = run_bf16(kernel, row, packed);
       for (std::int64_t n = 0; n < kOut; ++n)
         ASSERT_EQ(batch[static_cast<std::size_t>(r * kOut + n)], alone.at(0, n)) << r << ", " << n;
     }
@@ -321,7 +314,7 @@ class Bf16LinearTest : public ::testing::TestWithParam<CpuIsa> {};
 INSTANTIATE_TEST_SUITE_P(Isas, Bf16LinearTest, ::testing::ValuesIn(isas_of_this_machine()),
                          [](const auto& suite) { return std::string(to_string(suite.param)); });
 
-struct Case {
+struct Bf16Case {
   std::int64_t rows;
   std::int64_t in_features;
   std::int64_t out_features;
@@ -329,10 +322,10 @@ struct Case {
 };
 
 TEST_P(Bf16LinearTest, IsTheLayerOfRoundedNumbersForOddShapesAndAllDtypes) {
-  const Case cases[] = {{1, 1, 1, DType::kF32},      {1, 257, 33, DType::kBF16},
-                        {2, 5, 31, DType::kF16},     {13, 64, 32, DType::kF32},
-                        {15, 19, 96, DType::kBF16},  {29, 512, 65, DType::kF32},
-                        {57, 144, 132, DType::kF16}, {127, 643, 1057, DType::kBF16}};
+  const Bf16Case cases[] = {{1, 1, 1, DType::kF32},      {1, 257, 33, DType::kBF16},
+                            {2, 5, 31, DType::kF16},     {13, 64, 32, DType::kF32},
+                            {15, 19, 96, DType::kBF16},  {29, 512, 65, DType::kF32},
+                            {57, 144, 132, DType::kF16}, {127, 643, 1057, DType::kBF16}};
   int next = 0;
   for (const auto& [rows, in_features, out_features, stored] : cases) {
     const Activation activation = kActivations[next++ % std::size(kActivations)];
@@ -375,7 +368,7 @@ TEST_P(Bf16LinearTest, GivesTheBitsOfItsKernelWithAllActivations) {
   Bf16Layer layer(GetParam(), weight, &bias);
   const cpu::GemmKernel twin = twin_of(cpu::choose_kernels(cpu::features_up_to(GetParam())).bf16);
   for (const Activation activation : kActivations) {
-    const Matrix expected = run_kernel(twin, x, layer.packed(), activation, &residual);
+    const Matrix expected = run_bf16(twin, x, layer.packed(), activation, &residual);
     Matrix out(37, 77);
     layer.apply(x.view(), out.view(), activation, residual.view());
     EXPECT_EQ(out.values, expected.values) << static_cast<int>(activation);

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <limits>
 #include <optional>
 #include <string>
 #include <vector>
@@ -30,7 +29,7 @@ using ops::WeightFormat;
 constexpr int kFp8 = 1;
 constexpr int kFp8ToFp8 = 2;
 
-const std::vector<Kernel>& kernels() {
+const std::vector<Kernel>& fp8_kernels() {
   static const std::vector<Kernel> all{{.name = "fp8 64x64"},
                                        {.name = "fp8 128x64 by 2x1"},
                                        {.name = "fp8 128x128 by 2x1"},
@@ -46,7 +45,7 @@ constexpr const char* kToFp8[] = {"fp8 64x32 to fp8", "fp8 64x64 to fp8",
                                   "fp8 128x128 by 2x1 to fp8",
                                   "fp8 128x144 by 2x1 alternating to fp8"};
 
-bool accepts(const Kernel& kernel, const GemmCase& c) {
+bool fp8_accepts(const Kernel& kernel, const GemmCase& c) {
   return suits_fp8(c) && (!c.residual || !kernel.name.ends_with("alternating"));
 }
 
@@ -55,16 +54,16 @@ using CudaFp8Test = CudaGemmTest;
 TEST_F(CudaFp8Test, EveryKernelComputesEveryCase) {
   std::vector<Operands> operands;
   for (const GemmCase& c : cases()) operands.push_back(make_operands(c, WeightFormat::kFp8));
-  for (const Kernel& kernel : kernels()) {
+  for (const Kernel& kernel : fp8_kernels()) {
     for (const int splits : kernel.splits) {
       SCOPED_TRACE(cat(kernel.name, " with ", splits, " splits"));
       std::string choices = header();
       for (const GemmCase& c : cases())
-        if (accepts(kernel, c)) choices += choice_line(c, kernel.name, splits, 0, kFp8);
+        if (fp8_accepts(kernel, c)) choices += choice_line(c, kernel.name, splits, 0, kFp8);
       write_text(path(), choices);
       OpFixture f(case_with_choices(folder()));
       for (std::size_t i = 0; i < cases().size(); ++i) {
-        if (accepts(kernel, cases()[i]))
+        if (fp8_accepts(kernel, cases()[i]))
           check(f, cases()[i], operands[i], By::kOwnKernel, WeightFormat::kFp8);
       }
       EXPECT_EQ(read_text(path()), choices) << "another kernel was measured and kept";
@@ -310,8 +309,6 @@ TEST_F(CudaFp8Test, AMeasuredChoiceIsCloseToTheLayerThatIsNotQuantized) {
 }
 
 TEST_F(CudaFp8Test, ARowOfZerosGivesTheBiasAndOneThatIsNotFiniteStaysSo) {
-  constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-  constexpr float kInfinity = std::numeric_limits<float>::infinity();
   OpFixture f(case_with_choices(folder()));
   const GemmCase c{.rows = 4, .in_features = 128, .out_features = 64};
   const Operands o = make_operands(c);

@@ -17,7 +17,7 @@ namespace {
 using ops::Activation;
 
 /// Half a unit in the last place of the bf16 number 1: no number has a larger share.
-constexpr double kRounding = 0x1p-8;
+constexpr double kBf16Rounding = 0x1p-8;
 /// Steepest slope of the activations, which passes the rounding of their argument on.
 constexpr double kMaxSlope = 1.13;
 
@@ -27,7 +27,7 @@ std::optional<OpCase> gpu_case() {
   return std::nullopt;
 }
 
-struct Case {
+struct LinearCase {
   std::int64_t rows;
   std::int64_t in_features;
   std::int64_t out_features;
@@ -39,7 +39,7 @@ struct Case {
   std::int64_t extra_columns = 0;  ///< of out beyond the product
 };
 
-void PrintTo(const Case& c, std::ostream* out) {
+void PrintTo(const LinearCase& c, std::ostream* out) {
   *out << c.rows << " x " << c.in_features << " to " << c.out_features << " activation "
        << static_cast<int>(c.activation) << " residual " << c.residual << " in place " << c.in_place
        << " column " << c.column;
@@ -52,7 +52,7 @@ class CudaLinearTest : public ::testing::Test {
     f.emplace(*gpu_case());
   }
 
-  void check(const Case& c) {
+  void check(const LinearCase& c) {
     SCOPED_TRACE(::testing::PrintToString(c));
     std::mt19937_64 generator(static_cast<std::uint64_t>(c.rows + c.in_features));
     const auto x = f->rounded(normal_values(generator, c.rows * c.in_features));
@@ -113,7 +113,7 @@ class CudaLinearTest : public ::testing::Test {
           argument += std::abs(product + shift);
         }
         // 1e-3: the library's tanh is a fast one, and sums of thousands of products.
-        ASSERT_NEAR(value, want, 1.01 * kRounding * (std::abs(want) + argument) + 1e-3)
+        ASSERT_NEAR(value, want, 1.01 * kBf16Rounding * (std::abs(want) + argument) + 1e-3)
             << "row " << r << " column " << col;
       }
     }
@@ -215,7 +215,7 @@ TEST_F(CudaLinearTest, ARecordingMadeWithoutAnEagerRunIsValid) {
   const auto got = f->read(out);
   double want = 0;
   for (std::size_t k = 0; k < 72; ++k) want += double{x[k]} * weight[k];
-  EXPECT_NEAR(got[0], want, kRounding * std::abs(want) + 1e-3);
+  EXPECT_NEAR(got[0], want, kBf16Rounding * std::abs(want) + 1e-3);
   EXPECT_TRUE(std::ranges::none_of(got, [](float value) { return std::isnan(value); }));
 }
 

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <string>
 #include <vector>
 
@@ -24,12 +23,6 @@ namespace {
 
 using cpu::kMaxInt8Features;
 using ops::Activation;
-
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-
-constexpr Activation kActivations[] = {Activation::kNone, Activation::kGeluTanh,
-                                       Activation::kGeluErf, Activation::kQuickGelu,
-                                       Activation::kSilu};
 
 class Int8LinearTest : public ::testing::TestWithParam<CpuIsa> {};
 
@@ -64,7 +57,7 @@ Steps naive_column(const float* w, std::int64_t count) {
 }
 
 /// What the layer is defined as, in double precision.
-double naive_sum(const Steps& row, const Steps& column) {
+double sum_of_steps(const Steps& row, const Steps& column) {
   double sum = 0;
   for (std::size_t k = 0; k < row.integers.size(); ++k) {
     sum += (row.offset + row.scale * row.integers[k]) *
@@ -73,15 +66,15 @@ double naive_sum(const Steps& row, const Steps& column) {
   return sum;
 }
 
-struct Case {
+struct Int8Case {
   std::int64_t rows;
   std::int64_t in_features;
   std::int64_t out_features;
 };
 
 TEST_P(Int8LinearTest, IsItsDefinitionForOddShapesAndAllActivations) {
-  const Case cases[] = {{1, 1, 1},    {1, 257, 33},  {2, 5, 31},      {13, 64, 32},
-                        {15, 19, 96}, {29, 512, 65}, {113, 144, 132}, {127, 643, 45}};
+  const Int8Case cases[] = {{1, 1, 1},    {1, 257, 33},  {2, 5, 31},      {13, 64, 32},
+                            {15, 19, 96}, {29, 512, 65}, {113, 144, 132}, {127, 643, 45}};
   int next = 0;
   for (const auto& [rows, in_features, out_features] : cases) {
     const Activation activation = kActivations[next++ % std::size(kActivations)];
@@ -98,8 +91,8 @@ TEST_P(Int8LinearTest, IsItsDefinitionForOddShapesAndAllActivations) {
       const Steps column = naive_column(weight.rounded.data() + n * in_features, in_features);
       for (std::int64_t r = 0; r < rows; ++r) {
         const double sum =
-            naive_sum(naive_row(&x.values[static_cast<std::size_t>(r * x.cols)], in_features),
-                      column) +
+            sum_of_steps(naive_row(&x.values[static_cast<std::size_t>(r * x.cols)], in_features),
+                         column) +
             bias.rounded[static_cast<std::size_t>(n)];
         ASSERT_NEAR(out.at(r, n), naive_activation(activation, sum) + residual.at(r, n),
                     1e-5 * (1 + std::abs(sum)))
@@ -160,7 +153,7 @@ TEST_P(Int8LinearTest, GivesTheBitsOfThePortableKernel) {
 }
 
 /// Including the kernels that this machine has no use for.
-std::vector<cpu::GemmKernel> kernels_of_this_machine() {
+std::vector<cpu::GemmKernel> int8_kernels() {
   std::vector<cpu::GemmKernel> kernels;
   for (const cpu::IsaUnit* const unit : units_of_this_machine())
     if (unit->kernels.int8.multiply != nullptr) kernels.push_back(unit->kernels.int8);
@@ -168,7 +161,7 @@ std::vector<cpu::GemmKernel> kernels_of_this_machine() {
 }
 
 /// What a kernel makes of a layer with these integers, all rows in one task.
-Matrix run_kernel(const cpu::GemmKernel& kernel, const Matrix& x, const ops::PackedLinear& layer) {
+Matrix run_int8(const cpu::GemmKernel& kernel, const Matrix& x, const ops::PackedLinear& layer) {
   const std::int64_t stride = (x.cols + 63) / 64 * 64 + 64;
   const std::int64_t panels = cpu::ceil_div(layer.out_features, cpu::kPanelColumns);
   const auto layout = cpu::PanelLayout::of(cpu::GemmFormat::kInt8, layer.dtype);
@@ -207,7 +200,7 @@ Matrix run_kernel(const cpu::GemmKernel& kernel, const Matrix& x, const ops::Pac
 
 class Int8KernelTest : public ::testing::TestWithParam<cpu::GemmKernel> {};
 
-INSTANTIATE_TEST_SUITE_P(Kernels, Int8KernelTest, ::testing::ValuesIn(kernels_of_this_machine()),
+INSTANTIATE_TEST_SUITE_P(Kernels, Int8KernelTest, ::testing::ValuesIn(int8_kernels()),
                          [](const auto& suite) { return std::string(suite.param.name); });
 
 TEST_P(Int8KernelTest, GivesTheBitsOfThePortableKernelForEveryHeightAndEnd) {
@@ -216,8 +209,8 @@ TEST_P(Int8KernelTest, GivesTheBitsOfThePortableKernelForEveryHeightAndEnd) {
     const Int8Layer layer(CpuIsa::kPortable, weight, nullptr);
     for (std::int64_t rows = 2; rows <= 70; ++rows) {
       const Matrix x = wild_rows(rows, in_features);
-      ASSERT_EQ(run_kernel(GetParam(), x, layer.packed()).values,
-                run_kernel(cpu::kPortableUnit.kernels.int8, x, layer.packed()).values)
+      ASSERT_EQ(run_int8(GetParam(), x, layer.packed()).values,
+                run_int8(cpu::kPortableUnit.kernels.int8, x, layer.packed()).values)
           << rows << " x " << in_features;
     }
   }

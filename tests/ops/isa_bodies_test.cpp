@@ -4,7 +4,6 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <limits>
 #include <stdexcept>
 
 #include "core/check.h"
@@ -13,8 +12,6 @@
 
 namespace fovea::test {
 namespace {
-
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 class IsaBodiesTest : public ::testing::TestWithParam<OpCase> {
  protected:
@@ -27,7 +24,7 @@ class IsaBodiesTest : public ::testing::TestWithParam<OpCase> {
   }
 };
 
-std::vector<OpCase> cpu_cases() {
+std::vector<OpCase> isa_cases() {
   std::vector<OpCase> cases;
   for (const OpCase& op_case : op_cases()) {
     if (op_case.device.name.starts_with("cpu_")) cases.push_back(op_case);
@@ -35,7 +32,7 @@ std::vector<OpCase> cpu_cases() {
   return cases;
 }
 
-INSTANTIATE_TEST_SUITE_P(InstructionSets, IsaBodiesTest, ::testing::ValuesIn(cpu_cases()),
+INSTANTIATE_TEST_SUITE_P(InstructionSets, IsaBodiesTest, ::testing::ValuesIn(isa_cases()),
                          op_case_name);
 
 // Check values: the toy vector of the Qwen towers, patch (1, 2) with inverse frequencies 1 and

@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <string>
 #include <vector>
 
@@ -22,14 +21,8 @@ namespace {
 
 using ops::Activation;
 
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 /// Half a unit in the last place of 1.0f.
 constexpr double kRounding = 0x1p-24;
-
-constexpr Activation kActivations[] = {Activation::kNone, Activation::kGeluTanh,
-                                       Activation::kGeluErf, Activation::kQuickGelu,
-                                       Activation::kSilu};
 
 class LinearTest : public ::testing::TestWithParam<CpuIsa> {};
 

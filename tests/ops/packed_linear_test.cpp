@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <limits>
 #include <memory>
 #include <string>
 #include <tuple>
@@ -17,9 +16,6 @@ namespace fovea::test {
 namespace {
 
 using ops::Activation;
-
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 enum class Multiplies { kFloat32, kBFloat16, kInt8 };
 

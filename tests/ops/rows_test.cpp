@@ -12,7 +12,7 @@
 namespace fovea::test {
 namespace {
 
-std::size_t at(std::int64_t row, std::int64_t col, std::int64_t cols) {
+std::size_t index_of(std::int64_t row, std::int64_t col, std::int64_t cols) {
   return static_cast<std::size_t>(row * cols + col);
 }
 
@@ -99,7 +99,8 @@ TEST_P(RowsTest, EmitsNothingButTheRowsOfTheDefinition) {
       for (std::int64_t i = 0; i < count; ++i) {
         for (std::int64_t c = 0; c < cols; ++c) {
           const std::int64_t from = (constant ? 0 : b * x_rows) + x_first + i;
-          want[at(b * out_rows + out_first + i, column + c, out_cols)] = values[at(from, c, cols)];
+          want[index_of(b * out_rows + out_first + i, column + c, out_cols)] =
+              values[index_of(from, c, cols)];
         }
       }
     }
@@ -213,7 +214,7 @@ TEST_P(RowsTest, AddsInSinglePrecisionAndRoundsOnce) {
     std::vector<float> want;
     for (std::int64_t r = 0; r < rows; ++r) {
       for (std::int64_t c = 0; c < cols; ++c) {
-        want.push_back(before[at(r, c, cols)] + entries[at(r % period, c, cols)]);
+        want.push_back(before[index_of(r, c, cols)] + entries[index_of(r % period, c, cols)]);
       }
     }
     const Tensor table = f.floats({period, cols}, entries);

@@ -152,7 +152,7 @@ std::string objection_inside(const std::string& parent, const Arrows& allowed,
 }
 
 /// What is wrong with `#include "named"` in a file of the tree, or "".
-std::string objection(const std::string& file, const std::string& named) {
+std::string arrow_objection(const std::string& file, const std::string& named) {
   const bool is_public = named.starts_with("fovea/");
   if (file.starts_with("include/") && !is_public) return "public headers include public ones";
   const std::string folder = room_folder(file);
@@ -202,7 +202,7 @@ TEST(IncludeArrows, PointDownwards) {
   for (const std::string folder : {"src", "include", "apps", "examples"}) {
     int num_includes = 0;
     for_each_include(folder, kQuoted, [&](const auto& file, const auto& line, const auto& header) {
-      EXPECT_EQ(objection(file, header), "") << file << ": " << line;
+      EXPECT_EQ(arrow_objection(file, header), "") << file << ": " << line;
       ++num_includes;
     });
     if (folder == "src" || folder == "include") {
@@ -284,7 +284,7 @@ TEST(IncludeArrowsTable, AllowsWhatTheHouseAllows) {
                           {"apps/cli/output_file.cpp", "core/file_descriptor.h"},
                           {"examples/own_tower/main.cpp", "fovea/tower.h"},
                           {"examples/own_tower/main.cpp", "vit.h"}};
-  for (const auto& [file, header] : arrows) EXPECT_EQ(objection(file, header), "") << file;
+  for (const auto& [file, header] : arrows) EXPECT_EQ(arrow_objection(file, header), "") << file;
 }
 
 TEST(IncludeArrowsTable, RefusesWhatTheHouseRefuses) {
@@ -350,7 +350,7 @@ TEST(IncludeArrowsTable, RefusesWhatTheHouseRefuses) {
                           {"examples/embed.cpp", "core/shape.h"},
                           {"src/core/json.cpp", "json.h"},
                           {"src/attic/old.cpp", "core/json.h"}};
-  for (const auto& [file, header] : arrows) EXPECT_NE(objection(file, header), "") << file;
+  for (const auto& [file, header] : arrows) EXPECT_NE(arrow_objection(file, header), "") << file;
 }
 
 TEST(IncludeArrowsTable, ListsTheRoomsThatExist) {

@@ -10,6 +10,7 @@
 #include "fovea/tower/ops/context.h"
 #include "fovea/tower/ops/linear.h"
 #include "ops/cpu/cpu_kernels.h"
+#include "support/tolerance.h"
 
 namespace fovea::test {
 
@@ -34,6 +35,10 @@ class LinearBench {
   std::unique_ptr<Stream> stream_;
   Arena arena_ = Arena::measuring();
 };
+
+inline constexpr ops::Activation kActivations[] = {
+    ops::Activation::kNone, ops::Activation::kGeluTanh, ops::Activation::kGeluErf,
+    ops::Activation::kQuickGelu, ops::Activation::kSilu};
 
 /// A row-major f32 matrix with the views that ops take.
 struct Matrix {

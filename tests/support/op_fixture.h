@@ -5,7 +5,6 @@
 #include <bit>
 #include <cstdint>
 #include <functional>
-#include <limits>
 #include <ostream>
 #include <random>
 #include <string>
@@ -37,8 +36,6 @@ void PrintTo(const OpCase& op_case, std::ostream* out);
 
 /// Random numbers from a normal distribution with mean 0 and deviation 1.
 [[nodiscard]] std::vector<float> normal_values(std::mt19937_64& generator, std::int64_t count);
-
-inline constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 /// What poisoned memory holds: a NaN that no arithmetic on ordinary NaN or numbers produces.
 inline constexpr float kPoison = std::bit_cast<float>(0x7fd50000u);

@@ -1,10 +1,14 @@
 #pragma once
 
 #include <cmath>
+#include <limits>
 
 #include "fovea/tower/core/dtype.h"
 
 namespace fovea::test {
+
+inline constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+inline constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
 /// Where the rounding errors of an op come from.
 enum class OpClass {

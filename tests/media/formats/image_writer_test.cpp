@@ -13,10 +13,10 @@ namespace {
 using test::Bytes;
 
 // More rows than are put in their places together, and not a multiple of them.
-constexpr int kWidth = 7;
-constexpr int kHeight = 37;
+constexpr int kStoredWidth = 7;
+constexpr int kStoredHeight = 37;
 
-Bytes stored() { return test::checksum_pattern(kWidth, kHeight, 3); }
+Bytes stored() { return test::checksum_pattern(kStoredWidth, kStoredHeight, 3); }
 
 Image turned(const Image& image, Orientation orientation) {
   ImageWriter writer(image.width_px, image.height_px, orientation);
@@ -29,7 +29,7 @@ Image turned(const Image& image, Orientation orientation) {
 }
 
 TEST(ImageWriter, OrientationsUndoEachOther) {
-  const Image image{.width_px = kWidth, .height_px = kHeight, .rgb = stored()};
+  const Image image{.width_px = kStoredWidth, .height_px = kStoredHeight, .rgb = stored()};
   for (const auto& [first, second] :
        {std::pair{Orientation::kRotate90, Orientation::kRotate270},
         {Orientation::kRotate180, Orientation::kRotate180},
@@ -44,7 +44,7 @@ TEST(ImageWriter, OrientationsUndoEachOther) {
 }
 
 TEST(ImageWriter, RotationsAndMirrorsMakeTheOthers) {
-  const Image image{.width_px = kWidth, .height_px = kHeight, .rgb = stored()};
+  const Image image{.width_px = kStoredWidth, .height_px = kStoredHeight, .rgb = stored()};
   const Image twice = turned(turned(image, Orientation::kRotate90), Orientation::kRotate90);
   EXPECT_EQ(twice.rgb, turned(image, Orientation::kRotate180).rgb);
   const Image transposed =
@@ -65,16 +65,16 @@ TEST(ImageWriter, TurnsClockwise) {
 }
 
 TEST(ImageWriter, PiecesOfRowsMakeTheSameImage) {
-  const Image image{.width_px = kWidth, .height_px = kHeight, .rgb = stored()};
+  const Image image{.width_px = kStoredWidth, .height_px = kStoredHeight, .rgb = stored()};
   for (int code = 1; code <= 8; ++code) {
     const auto orientation = static_cast<Orientation>(code);
-    ImageWriter writer(kWidth, kHeight, orientation);
+    ImageWriter writer(kStoredWidth, kStoredHeight, orientation);
     for (std::int64_t first = 0; first < 2; ++first)
-      for (std::int64_t y = 0; y < kHeight; ++y) {
+      for (std::int64_t y = 0; y < kStoredHeight; ++y) {
         Bytes piece;
-        for (std::int64_t x = first; x < kWidth; x += 2)
-          piece.insert(piece.end(), image.rgb.begin() + (y * kWidth + x) * 3,
-                       image.rgb.begin() + (y * kWidth + x + 1) * 3);
+        for (std::int64_t x = first; x < kStoredWidth; x += 2)
+          piece.insert(piece.end(), image.rgb.begin() + (y * kStoredWidth + x) * 3,
+                       image.rgb.begin() + (y * kStoredWidth + x + 1) * 3);
         writer.store(y, first, 2, static_cast<std::int64_t>(piece.size() / 3), piece.data());
       }
     EXPECT_EQ(writer.take().rgb, turned(image, orientation).rgb) << code;

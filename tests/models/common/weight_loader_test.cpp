@@ -9,6 +9,7 @@
 #include "device/cpu/cpu_device.h"
 #include "fovea/tower/device/arena.h"
 #include "fovea/tower/ops/context.h"
+#include "models/common/rope.h"
 #include "ops/cpu/cpu_kernels.h"
 #include "support/expect_error.h"
 #include "support/temporary_directory.h"

@@ -14,7 +14,7 @@ using fovea::test::Json;
 using test::Answer;
 using test::data_url;
 
-test::Served& served() {
+test::Served& cohere_service() {
   static test::Served served;
   static const bool kReady = [] {
     served.routes.add({embed_route({served.service, served.media}, {.max_items = 3})});
@@ -24,7 +24,7 @@ test::Served& served() {
   return served;
 }
 
-Answer post(const Json& body) { return served().routes.post("/v2/embed", body); }
+Answer post(const Json& body) { return cohere_service().routes.post("/v2/embed", body); }
 
 Json body_with(const std::vector<std::uint8_t>& image) {
   Json body;
@@ -41,8 +41,9 @@ TEST(EmbedRoute, AnswersAsCohereDoes) {
   const Json json = answer.json();
   EXPECT_EQ(json["id"], "embd-r1");
   EXPECT_EQ(json["response_type"], "embeddings_by_type");
-  test::expect_vector(json["embeddings"]["float"][0],
-                      test::mean_vector(test::shapes(), served().service.model().report.hidden));
+  test::expect_vector(
+      json["embeddings"]["float"][0],
+      test::mean_vector(test::shapes(), cohere_service().service.model().report.hidden));
   const auto bytes = from_base64(json["embeddings"]["base64"][0].get<std::string>());
   ASSERT_TRUE(bytes.has_value());
   float first = 0;
@@ -58,7 +59,7 @@ TEST(EmbedRoute, AnswersAsCohereDoes) {
 }
 
 TEST(EmbedRoute, MakesVectorsOfTheMainEmbeddingUnlessAskedForAll) {
-  const ModelReport& report = served().service.model().report;
+  const ModelReport& report = cohere_service().service.model().report;
   ASSERT_GT(report.width, report.hidden) << "a model with deepstack levels";
   Json body = body_with(test::shapes());
   const auto vector = [&] { return post(body).json()["embeddings"]["float"][0]; };
@@ -80,7 +81,7 @@ TEST(EmbedRoute, BillsTheRowsBeforePooling) {
 TEST(EmbedRoute, CountsEachMediaAsAPromptOfItsOwn) {
   test::RouteCaller routes;
   const CallLimits limits{.max_items = 3, .media = {.images = 1}};
-  routes.add({embed_route({served().service, served().media}, limits)});
+  routes.add({embed_route({cohere_service().service, cohere_service().media}, limits)});
   Json body;
   body["images"] = {data_url(test::shapes()), data_url(test::photo())};
   EXPECT_EQ(routes.post("/v2/embed", body).status, 200);

@@ -30,7 +30,7 @@ EncodeRequest read_bytes(const std::string& query, const std::string& body = "\x
 }
 
 template <typename Call>
-ApiError refusal(Call&& call) {
+ApiError refusal_of(Call&& call) {
   try {
     call();
   } catch (const ApiError& error) {
@@ -45,7 +45,7 @@ std::string with_image(const std::string& members) {
 }
 
 ApiError json_refusal(const std::string& body) {
-  return refusal([&] { (void)read_json(body); });
+  return refusal_of([&] { (void)read_json(body); });
 }
 
 TEST(ReadEncodeRequest, ReadsItemsOfJson) {
@@ -180,7 +180,7 @@ TEST(ReadEncodeRequest, NamesWhatIsWrong) {
 TEST(ReadEncodeRequest, NamesTheLimitOfItemsAndItsFlag) {
   const std::string two = R"({"items":[{"image":"a"},{"image":"b"}]})";
   EXPECT_EQ(read_json(two, {.max_items = 2}).items.size(), 2U);
-  const ApiError error = refusal([&] { (void)read_json(two, {.max_items = 1}); });
+  const ApiError error = refusal_of([&] { (void)read_json(two, {.max_items = 1}); });
   EXPECT_EQ(error.code(), "too_many_items");
   EXPECT_THAT(error.what(),
               HasSubstr("has at least 2 items; at most 1 are allowed (--max-items-per-request)"));
@@ -189,7 +189,7 @@ TEST(ReadEncodeRequest, NamesTheLimitOfItemsAndItsFlag) {
 TEST(ReadEncodeRequest, LimitsTheItemsOfEachModality) {
   const std::string items = R"({"items": [{"image": "a"}, {"video": "b"}, {"image": "c"}]})";
   EXPECT_EQ(read_json(items, {.media = {.images = 2, .videos = 1}}).items.size(), 3U);
-  const ApiError error = refusal([&] { (void)read_json(items, {.media = {.images = 1}}); });
+  const ApiError error = refusal_of([&] { (void)read_json(items, {.media = {.images = 1}}); });
   EXPECT_EQ(error.code(), "too_many_images");
   EXPECT_EQ(error.param(), "items[2].image");
 }
@@ -209,7 +209,7 @@ TEST(ReadEncodeRequest, TakesSizesWhereTheyAreEnough) {
   EXPECT_EQ(request.items[2].size->num_frames, 8);
   EXPECT_EQ(request.items[2].size->modality, Modality::kVideo);
   const auto refused_param = [&](const std::string& body) {
-    return refusal([&] { (void)read_json(body, rules); }).param();
+    return refusal_of([&] { (void)read_json(body, rules); }).param();
   };
   EXPECT_EQ(refused_param(R"({"items":[{"width":0,"height":4}]})"), "items[0].width");
   EXPECT_EQ(refused_param(R"({"items":[{"width":4}]})"), "items[0].height");
@@ -242,16 +242,16 @@ TEST(ReadEncodeRequest, GivesTheOptionsOfAQueryTheirTypes) {
 }
 
 TEST(ReadEncodeRequest, RefusesOptionsOfAQueryThatAreNone) {
-  EXPECT_EQ(refusal([] { (void)read_bytes("output.normalize=perhaps"); }).param(),
+  EXPECT_EQ(refusal_of([] { (void)read_bytes("output.normalize=perhaps"); }).param(),
             "output.normalize");
-  EXPECT_EQ(refusal([] { (void)read_bytes("fps=fast"); }).param(), "fps");
-  EXPECT_EQ(refusal([] { (void)read_bytes("items=1"); }).code(), "unknown_field");
-  EXPECT_EQ(refusal([] { (void)read_bytes("output=1"); }).param(), "output");
-  EXPECT_EQ(refusal([] { (void)read_bytes("", ""); }).param(), "body");
+  EXPECT_EQ(refusal_of([] { (void)read_bytes("fps=fast"); }).param(), "fps");
+  EXPECT_EQ(refusal_of([] { (void)read_bytes("items=1"); }).code(), "unknown_field");
+  EXPECT_EQ(refusal_of([] { (void)read_bytes("output=1"); }).param(), "output");
+  EXPECT_EQ(refusal_of([] { (void)read_bytes("", ""); }).param(), "body");
 }
 
 TEST(ReadEncodeRequest, RefusesAQueryBesideABodyWithOptions) {
-  const ApiError error = refusal([] {
+  const ApiError error = refusal_of([] {
     (void)read_encode_request(
         request_of("application/json", with_image(R"("model":"m")"), "output.format=raw"), {});
   });
@@ -264,7 +264,7 @@ TEST(ReadEncodeRequest, NamesTheTypesOfBytesForAQueryBesideNone) {
   untyped.headers.clear();
   for (const Request& request :
        {untyped, request_of("application/x-www-form-urlencoded", "x", "output.format=npy")}) {
-    const ApiError error = refusal([&] { (void)read_encode_request(request, {}); });
+    const ApiError error = refusal_of([&] { (void)read_encode_request(request, {}); });
     EXPECT_EQ(error.status(), 415);
     EXPECT_THAT(error.what(), HasSubstr("image/*, video/* or application/octet-stream"));
   }
@@ -286,7 +286,8 @@ TEST(ReadEncodeRequest, TellsVideosFromImages) {
 
 TEST(ReadEncodeRequest, RefusesOtherContentTypes) {
   for (const char* type : {"text/plain", "application/x-www-form-urlencoded", "", "image"}) {
-    const ApiError error = refusal([&] { (void)read_encode_request(request_of(type, "{}"), {}); });
+    const ApiError error =
+        refusal_of([&] { (void)read_encode_request(request_of(type, "{}"), {}); });
     EXPECT_EQ(error.status(), 415) << type;
     EXPECT_EQ(error.code(), "unsupported_content_type") << type;
   }
@@ -322,7 +323,7 @@ TEST(ReadEncodeRequest, ReadsAForm) {
 
 TEST(ReadEncodeRequest, RefusesFormsThatAreNone) {
   const auto form_refusal = [](const std::string& parts, const EncodeRequestRules& rules = {}) {
-    return refusal([&] { (void)read_form(parts, rules); });
+    return refusal_of([&] { (void)read_form(parts, rules); });
   };
   const std::string file = part("file", "one");
   EXPECT_EQ(form_refusal("").code(), "missing_field");
@@ -333,7 +334,7 @@ TEST(ReadEncodeRequest, RefusesFormsThatAreNone) {
   EXPECT_EQ(form_refusal(part("file", "one", "text/plain")).code(), "unsupported_content_type");
   EXPECT_EQ(form_refusal(part("file", "")).param(), "file[0]");
   EXPECT_EQ(form_refusal(file + file, {.max_items = 1}).code(), "too_many_items");
-  EXPECT_EQ(refusal([&] {
+  EXPECT_EQ(refusal_of([&] {
               (void)read_encode_request(request_of("multipart/form-data", file), {});
             }).code(),
             "invalid_value");

@@ -15,13 +15,13 @@ constexpr std::size_t kMaxItems = 1000;
 SharedBytes bytes(const std::string& text) { return std::make_shared<const BodyBytes>(text); }
 
 /// A body of JSON and what follows it.
-InferRequest parse(const std::string& json, const std::string& tail = {}) {
+InferRequest parse_infer(const std::string& json, const std::string& tail = {}) {
   return parse_infer_request(bytes(json + tail), json.size(), kMaxItems);
 }
 
-ApiError refusal(const std::string& json, const std::string& tail = {}) {
+ApiError infer_refusal(const std::string& json, const std::string& tail = {}) {
   try {
-    (void)parse(json, tail);
+    (void)parse_infer(json, tail);
   } catch (const ApiError& error) {
     return error;
   }
@@ -45,7 +45,7 @@ std::string with(const std::string& members) {
 const std::string kTwoElements("\2\0\0\0ab\1\0\0\0c", 11);
 
 TEST(InferRequest, SplitsBinaryElements) {
-  const InferRequest request = parse(binary_input("[2]", 11), kTwoElements);
+  const InferRequest request = parse_infer(binary_input("[2]", 11), kTwoElements);
   ASSERT_EQ(request.media.size(), 2U);
   const auto text = [](const MediaReference& media) {
     return std::string(media.bytes.begin(), media.bytes.end());
@@ -54,7 +54,7 @@ TEST(InferRequest, SplitsBinaryElements) {
   EXPECT_EQ(text(request.media[1]), "c");
   EXPECT_EQ(request.media[1].param, "inputs[0].data[1]");
   EXPECT_NE(request.media[1].owner, nullptr);
-  EXPECT_EQ(parse(binary_input("[2, 1]", 11), kTwoElements).media.size(), 2U);
+  EXPECT_EQ(parse_infer(binary_input("[2, 1]", 11), kTwoElements).media.size(), 2U);
 }
 
 TEST(InferRequest, TakesTextsOfJson) {
@@ -73,22 +73,23 @@ TEST(InferRequest, TakesABodyThatIsOneItem) {
 }
 
 TEST(InferRequest, RefusesLengthsThatAreNotExact) {
-  EXPECT_THAT(refusal(binary_input("[2]", 10), kTwoElements).what(), HasSubstr("11 follow"));
-  EXPECT_THAT(refusal(binary_input("[2]", 11), kTwoElements.substr(0, 10)).what(),
+  EXPECT_THAT(infer_refusal(binary_input("[2]", 10), kTwoElements).what(), HasSubstr("11 follow"));
+  EXPECT_THAT(infer_refusal(binary_input("[2]", 11), kTwoElements.substr(0, 10)).what(),
               HasSubstr("10 follow"));
-  EXPECT_THAT(refusal(binary_input("[2]", 10), kTwoElements.substr(0, 10)).what(),
+  EXPECT_THAT(infer_refusal(binary_input("[2]", 10), kTwoElements.substr(0, 10)).what(),
               HasSubstr("0 are left"));
-  EXPECT_THAT(refusal(binary_input("[2]", 8), kTwoElements.substr(0, 8)).what(),
+  EXPECT_THAT(infer_refusal(binary_input("[2]", 8), kTwoElements.substr(0, 8)).what(),
               HasSubstr("within a length"));
-  EXPECT_THAT(refusal(binary_input("[1]", 4), std::string(4, '\xff')).what(),
+  EXPECT_THAT(infer_refusal(binary_input("[1]", 4), std::string(4, '\xff')).what(),
               HasSubstr("4294967295"));
-  EXPECT_THAT(refusal(binary_input("[3]", 11), kTwoElements).what(), HasSubstr("3 elements"));
-  EXPECT_THAT(refusal(with_input("[1]", R"(, "data": ["QUI="])"), "x").what(),
+  EXPECT_THAT(infer_refusal(binary_input("[3]", 11), kTwoElements).what(), HasSubstr("3 elements"));
+  EXPECT_THAT(infer_refusal(with_input("[1]", R"(, "data": ["QUI="])"), "x").what(),
               HasSubstr("1 follow"));
-  EXPECT_EQ(refusal(binary_input("[1]", 0)).param(), "inputs[0].shape");
-  EXPECT_EQ(refusal(binary_input("[0]", 0)).param(), "inputs[0].data");
+  EXPECT_EQ(infer_refusal(binary_input("[1]", 0)).param(), "inputs[0].shape");
+  EXPECT_EQ(infer_refusal(binary_input("[0]", 0)).param(), "inputs[0].data");
   EXPECT_EQ(
-      refusal(binary_input("[1]", 0).replace(binary_input("[1]", 0).rfind('0'), 1, "-1")).param(),
+      infer_refusal(binary_input("[1]", 0).replace(binary_input("[1]", 0).rfind('0'), 1, "-1"))
+          .param(),
       "inputs[0].parameters.binary_data_size");
   const SharedBytes body = bytes("{}");
   EXPECT_THROW((void)parse_infer_request(body, 3, kMaxItems), ApiError);
@@ -97,38 +98,39 @@ TEST(InferRequest, RefusesLengthsThatAreNotExact) {
 /// 4 MB that say of a million elements that they are empty.
 TEST(InferRequest, CountsElementsBeforeItMakesThem) {
   const std::string zeros(4'000'000, '\0');
-  const ApiError more = refusal(binary_input("[1]", zeros.size()), zeros);
+  const ApiError more = infer_refusal(binary_input("[1]", zeros.size()), zeros);
   EXPECT_EQ(more.param(), "inputs[0].shape");
   EXPECT_THAT(more.what(), HasSubstr("the shape has 1 elements, the data more"));
-  EXPECT_EQ(refusal(binary_input("[1000000]", zeros.size()), zeros).code(), "too_many_items");
-  EXPECT_EQ(refusal(binary_input("[1001]", 0)).code(), "too_many_items");
-  EXPECT_EQ(refusal(with_input("[1001]", R"(, "data": [])")).code(), "too_many_items");
-  EXPECT_THAT(refusal(with_input("[2]", R"(, "data": ["a", "b", 7])")).what(),
+  EXPECT_EQ(infer_refusal(binary_input("[1000000]", zeros.size()), zeros).code(), "too_many_items");
+  EXPECT_EQ(infer_refusal(binary_input("[1001]", 0)).code(), "too_many_items");
+  EXPECT_EQ(infer_refusal(with_input("[1001]", R"(, "data": [])")).code(), "too_many_items");
+  EXPECT_THAT(infer_refusal(with_input("[2]", R"(, "data": ["a", "b", 7])")).what(),
               HasSubstr("the shape has 2 elements, the data 3"));
 }
 
 TEST(InferRequest, BoundsTheOutputsOfARequest) {
   std::string outputs = R"({"name": "grid_thw"})";
   for (int i = 0; i < 16; ++i) outputs += R"(, {"name": "grid_thw"})";
-  EXPECT_EQ(refusal(with("\"outputs\": [" + outputs + "]")).param(), "outputs");
+  EXPECT_EQ(infer_refusal(with("\"outputs\": [" + outputs + "]")).param(), "outputs");
 }
 
 TEST(InferRequest, RefusesOtherInputs) {
-  EXPECT_EQ(refusal("{}").param(), "inputs");
-  EXPECT_EQ(refusal(R"({"inputs": []})").param(), "inputs");
-  EXPECT_EQ(refusal(R"({"inputs": [{}, {}]})").param(), "inputs");
-  EXPECT_EQ(refusal(R"({"inputs": [{"name": "pixel_values"}]})").param(), "inputs[0].name");
-  EXPECT_EQ(refusal(R"({"inputs": [{"name": "media", "datatype": "FP32"}]})").param(),
+  EXPECT_EQ(infer_refusal("{}").param(), "inputs");
+  EXPECT_EQ(infer_refusal(R"({"inputs": []})").param(), "inputs");
+  EXPECT_EQ(infer_refusal(R"({"inputs": [{}, {}]})").param(), "inputs");
+  EXPECT_EQ(infer_refusal(R"({"inputs": [{"name": "pixel_values"}]})").param(), "inputs[0].name");
+  EXPECT_EQ(infer_refusal(R"({"inputs": [{"name": "media", "datatype": "FP32"}]})").param(),
             "inputs[0].datatype");
   for (const char* shape : {"[]", "7", "[-1]", "[1.5]", "[4000000000]", "[1048576, 1048576]"}) {
-    EXPECT_EQ(refusal(with_input(shape, R"(, "data": [])")).param(), "inputs[0].shape") << shape;
+    EXPECT_EQ(infer_refusal(with_input(shape, R"(, "data": [])")).param(), "inputs[0].shape")
+        << shape;
   }
-  EXPECT_EQ(refusal(with_input("[1]", "")).param(), "inputs[0].data");
-  EXPECT_EQ(refusal(with_input("[1]", R"(, "data": [7])")).param(), "inputs[0].data[0]");
+  EXPECT_EQ(infer_refusal(with_input("[1]", "")).param(), "inputs[0].data");
+  EXPECT_EQ(infer_refusal(with_input("[1]", R"(, "data": [7])")).param(), "inputs[0].data[0]");
 }
 
 TEST(InferRequest, ReadsParameters) {
-  const InferRequest request = parse(with(
+  const InferRequest request = parse_infer(with(
       R"("id": "7", "parameters": {"modality": "video", "dtype": "float16", "pooling": "mean",
          "priority": 3, "timeout": 1500, "binary_data_output": true})"));
   EXPECT_EQ(request.id, "7");
@@ -137,27 +139,31 @@ TEST(InferRequest, ReadsParameters) {
   EXPECT_EQ(request.pooling, Pooling::kMean);
   EXPECT_EQ(request.timeout, std::chrono::microseconds(1500));
   EXPECT_TRUE(request.binary);
-  EXPECT_FALSE(parse(with(R"("parameters": {"dtype": "auto", "timeout": 0})")).type.has_value());
+  EXPECT_FALSE(
+      parse_infer(with(R"("parameters": {"dtype": "auto", "timeout": 0})")).type.has_value());
 }
 
 TEST(InferRequest, RefusesParametersItCannotFollow) {
-  EXPECT_EQ(refusal(with(R"("parameters": {"dtype": "fp8_e4m3"})")).code(), "unsupported_dtype");
-  EXPECT_EQ(refusal(with(R"("parameters": {"dtype": "float64"})")).code(), "unsupported_dtype");
-  EXPECT_EQ(refusal(with(R"("parameters": {"modality": "audio"})")).param(), "parameters.modality");
-  EXPECT_EQ(refusal(with(R"("parameters": {"timeout": -1})")).param(), "parameters.timeout");
-  EXPECT_EQ(refusal(with(R"("parameters": 7)")).param(), "parameters");
+  EXPECT_EQ(infer_refusal(with(R"("parameters": {"dtype": "fp8_e4m3"})")).code(),
+            "unsupported_dtype");
+  EXPECT_EQ(infer_refusal(with(R"("parameters": {"dtype": "float64"})")).code(),
+            "unsupported_dtype");
+  EXPECT_EQ(infer_refusal(with(R"("parameters": {"modality": "audio"})")).param(),
+            "parameters.modality");
+  EXPECT_EQ(infer_refusal(with(R"("parameters": {"timeout": -1})")).param(), "parameters.timeout");
+  EXPECT_EQ(infer_refusal(with(R"("parameters": 7)")).param(), "parameters");
 }
 
 TEST(InferRequest, ReadsOutputs) {
-  const InferRequest request = parse(with(R"("parameters": {"binary_data_output": true},
+  const InferRequest request = parse_infer(with(R"("parameters": {"binary_data_output": true},
       "outputs": [{"name": "embeddings", "parameters": {"binary_data": false}},
                   {"name": "grid_thw"}])"));
   ASSERT_EQ(request.outputs.size(), 2U);
   EXPECT_FALSE(request.outputs[0].binary);
   EXPECT_TRUE(request.outputs[1].binary);
-  EXPECT_EQ(refusal(with(R"("outputs": [{"name": "logits"}])")).param(), "outputs[0].name");
-  EXPECT_EQ(refusal(with(R"("outputs": [{}])")).param(), "outputs[0].name");
-  EXPECT_EQ(refusal(with(R"("outputs": 7)")).param(), "outputs");
+  EXPECT_EQ(infer_refusal(with(R"("outputs": [{"name": "logits"}])")).param(), "outputs[0].name");
+  EXPECT_EQ(infer_refusal(with(R"("outputs": [{}])")).param(), "outputs[0].name");
+  EXPECT_EQ(infer_refusal(with(R"("outputs": 7)")).param(), "outputs");
 }
 
 TEST(InferenceHeaderLength, IsANumber) {

@@ -16,7 +16,7 @@ using fovea::test::Json;
 using test::Answer;
 using ::testing::HasSubstr;
 
-test::Served& served() {
+test::Served& kserve_service() {
   static test::Served served;
   static const bool kReady = [] {
     const CallLimits limits{.max_items = 4, .max_json_values = 1'000'000};
@@ -27,7 +27,7 @@ test::Served& served() {
   return served;
 }
 
-Answer get(const std::string& path) { return served().routes.get(path); }
+Answer get(const std::string& path) { return kserve_service().routes.get(path); }
 
 /// One element of a binary tensor.
 std::string element(const std::vector<std::uint8_t>& bytes) {
@@ -54,8 +54,9 @@ Answer infer_binary(const std::vector<std::vector<std::uint8_t>>& images, const 
   input["parameters"]["binary_data_size"] = tail.size();
   body["inputs"] = Json::array({input});
   const std::string json = fovea::test::to_text(body);
-  return served().routes.call("POST", "/v2/models/m/infer", json + tail,
-                              {{"Inference-Header-Content-Length", std::to_string(json.size())}});
+  return kserve_service().routes.call(
+      "POST", "/v2/models/m/infer", json + tail,
+      {{"Inference-Header-Content-Length", std::to_string(json.size())}});
 }
 
 Json all_binary() {
@@ -97,7 +98,8 @@ TEST(KserveRoutes, DescribeTheServerAndTheModel) {
   EXPECT_EQ(model["versions"], Json::array({"1"}));
   EXPECT_EQ(model["inputs"][0]["datatype"], "BYTES");
   EXPECT_EQ(model["outputs"][0]["datatype"], "BF16");
-  EXPECT_EQ(model["outputs"][0]["shape"], (Json{-1, served().service.model().report.width}));
+  EXPECT_EQ(model["outputs"][0]["shape"],
+            (Json{-1, kserve_service().service.model().report.width}));
   EXPECT_EQ(model["outputs"][2]["name"], "grid_thw");
 }
 
@@ -143,7 +145,7 @@ TEST(KserveRoutes, GiveNumbersAsJson) {
   Json input = media_input(2);
   input["data"] = {test::base64_of(test::shapes()), test::data_url(test::shapes())};
   body["inputs"] = Json::array({input});
-  const Answer answer = served().routes.post("/v2/models/m/infer", body);
+  const Answer answer = kserve_service().routes.post("/v2/models/m/infer", body);
   ASSERT_EQ(answer.status, 200) << answer.body;
   EXPECT_EQ(answer.header("Inference-Header-Content-Length"), "");
   const Embedding item = test::encoded(test::shapes(), RowDType::kFloat32);
@@ -173,9 +175,9 @@ TEST(KserveRoutes, GiveTheOutputsThatAreAskedFor) {
 
 TEST(KserveRoutes, TakeABodyThatIsAnImage) {
   const std::vector<std::uint8_t> bytes = test::shapes();
-  const Answer answer =
-      served().routes.call("POST", "/v2/models/m/versions/1/infer", {bytes.begin(), bytes.end()},
-                           {{"Inference-Header-Content-Length", "0"}});
+  const Answer answer = kserve_service().routes.call("POST", "/v2/models/m/versions/1/infer",
+                                                     {bytes.begin(), bytes.end()},
+                                                     {{"Inference-Header-Content-Length", "0"}});
   ASSERT_EQ(answer.status, 200) << answer.body;
   EXPECT_EQ(Infer(answer).integers("num_embeds").size(), 1U);
 }
@@ -189,8 +191,8 @@ TEST(KserveRoutes, RefuseWhatTheyCannotDo) {
               HasSubstr("unsupported_dtype: embeddings: JSON has no BF16"));
   const std::vector<std::vector<std::uint8_t>> five(5, test::shapes());
   EXPECT_THAT(error(infer_binary(five, all_binary())), HasSubstr("too_many_items"));
-  EXPECT_THAT(error(served().routes.call("POST", "/v2/models/m/infer", "{}",
-                                         {{"Inference-Header-Content-Length", "x"}})),
+  EXPECT_THAT(error(kserve_service().routes.call("POST", "/v2/models/m/infer", "{}",
+                                                 {{"Inference-Header-Content-Length", "x"}})),
               HasSubstr("Inference-Header-Content-Length"));
   const Answer broken = infer_binary({{1, 2, 3}}, all_binary());
   EXPECT_EQ(broken.status, 422);

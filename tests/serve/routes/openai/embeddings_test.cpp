@@ -18,7 +18,7 @@ using test::Answer;
 using test::data_url;
 using ::testing::HasSubstr;
 
-test::Served& served() {
+test::Served& openai_service() {
   static test::Served served;
   static const bool kReady = [] {
     const CallLimits limits{.max_items = 3, .max_json_values = 4'000'000};
@@ -29,7 +29,9 @@ test::Served& served() {
   return served;
 }
 
-Answer post(const std::string& path, const Json& body) { return served().routes.post(path, body); }
+Answer post(const std::string& path, const Json& body) {
+  return openai_service().routes.post(path, body);
+}
 
 std::string bytes_of(const Embedding& item) {
   return {reinterpret_cast<const char*>(item.data.data()), item.data.size()};
@@ -58,7 +60,7 @@ TEST(EmbeddingRoutes, GiveTheMeanOfTheRowsAtLengthOne) {
   EXPECT_EQ(json["model"], "m");
   EXPECT_EQ(json["data"][1]["object"], "embedding");
   EXPECT_EQ(json["data"][1]["index"], 1);
-  const std::int64_t hidden = served().service.model().report.hidden;
+  const std::int64_t hidden = openai_service().service.model().report.hidden;
   test::expect_vector(json["data"][0]["embedding"], test::mean_vector(test::photo(), hidden));
   test::expect_vector(json["data"][1]["embedding"], test::mean_vector(test::shapes(), hidden));
   const std::int64_t rows = test::encoded(test::photo(), RowDType::kFloat32).rows +
@@ -68,7 +70,7 @@ TEST(EmbeddingRoutes, GiveTheMeanOfTheRowsAtLengthOne) {
 }
 
 TEST(EmbeddingRoutes, MakeVectorsOfTheMainEmbeddingUnlessAskedForAll) {
-  const ModelReport& report = served().service.model().report;
+  const ModelReport& report = openai_service().service.model().report;
   ASSERT_GT(report.width, report.hidden) << "a model with deepstack levels";
   for (const std::string path : {"/v1/embeddings", "/pooling"}) {
     SCOPED_TRACE(path);
@@ -191,7 +193,7 @@ TEST(EmbeddingRoutes, RefuseWhatTheyCannotDo) {
   const Answer many = post("/v1/embeddings", body);
   EXPECT_EQ(many.code(), "too_many_items");
   EXPECT_THAT(many.body, HasSubstr("--max-items-per-request"));
-  EXPECT_EQ(served().routes.call("POST", "/v1/embeddings", "[").code(), "invalid_json");
+  EXPECT_EQ(openai_service().routes.call("POST", "/v1/embeddings", "[").code(), "invalid_json");
 }
 
 TEST(EmbeddingRoutes, TakeOptionsThatAreThoseOfTheEngineOnly) {
@@ -202,7 +204,7 @@ TEST(EmbeddingRoutes, TakeOptionsThatAreThoseOfTheEngineOnly) {
     with[name] = Json::parse(kwargs);
     return post("/v1/embeddings", with);
   };
-  const auto& facts = served().service.model().report.facts;
+  const auto& facts = openai_service().service.model().report.facts;
   const auto pixels =
       std::ranges::find(facts, "image pixels", [](const auto& f) { return f.first; });
   ASSERT_NE(pixels, facts.end());

@@ -37,7 +37,7 @@ class CountingLog : public LogSink {
   int count_ = 0;
 };
 
-test::Served& served() {
+test::Served& vllm_service() {
   static test::Served served;
   return served;
 }
@@ -66,7 +66,7 @@ Json body_of(const Json& parts) {
 class ChatTest : public ::testing::Test {
  protected:
   void serve(const ChatOptions& options = {}, bool publishes = true,
-             test::Served& with = served()) {
+             test::Served& with = vllm_service()) {
     if (publishes) publisher_.emplace(PublisherOptions{.directory = folder_.path()});
     Publisher* publisher = publisher_ ? &*publisher_ : nullptr;
     routes_.add({chat_route({with.service, with.media}, {}, {store_, publisher}, options)});
@@ -205,7 +205,8 @@ TEST_F(ChatTest, RefusesStreamsAndBodiesWithoutMessages) {
 TEST_F(ChatTest, LimitsTheMediaOfAConversation) {
   CallLimits limits;
   limits.media.images = 1;
-  routes_.add({chat_route({served().service, served().media}, limits, {store_, nullptr}, {})});
+  routes_.add(
+      {chat_route({vllm_service().service, vllm_service().media}, limits, {store_, nullptr}, {})});
   const Json image = part(data_url(test::shapes()), "abc");
   EXPECT_EQ(post(body_of(Json::array({image}))).status, 200);
   const Answer two = post(body_of(Json::array({image, image})));
@@ -224,7 +225,8 @@ TEST_F(ChatTest, FailsIfRowsCannotBePublished) {
 
 TEST_F(ChatTest, FailsIfRowsAreNowhereToBeFound) {
   RowStore none(100);
-  routes_.add({chat_route({served().service, served().media}, {}, {none, nullptr}, {})});
+  routes_.add(
+      {chat_route({vllm_service().service, vllm_service().media}, {}, {none, nullptr}, {})});
   const Answer answer = post(body_of(Json::array({part(data_url(test::photo()), "abc")})));
   EXPECT_EQ(answer.status, 507);
   EXPECT_EQ(answer.code(), "ec_storage_full");
@@ -233,7 +235,8 @@ TEST_F(ChatTest, FailsIfRowsAreNowhereToBeFound) {
 TEST_F(ChatTest, NamesNoPathForRowsThatAreOnlyInTheFolder) {
   RowStore none(100);
   Publisher publisher(PublisherOptions{.directory = folder_.path()});
-  routes_.add({chat_route({served().service, served().media}, {}, {none, &publisher}, {})});
+  routes_.add(
+      {chat_route({vllm_service().service, vllm_service().media}, {}, {none, &publisher}, {})});
   const Answer answer = post(body_of(Json::array({part(data_url(test::photo()), "abc")})));
   ASSERT_EQ(answer.status, 200) << answer.body;
   EXPECT_FALSE(answer.json()["ec_transfer_params"]["abc"]["fovea"].contains("path"));
