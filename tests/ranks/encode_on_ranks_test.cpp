@@ -43,7 +43,7 @@ class EncodeOnRanksOf : public ::testing::TestWithParam<std::string> {};
 TEST_P(EncodeOnRanksOf, AnyNumberOfThreadsGivesTheRowsOfOne) {
   Engine engine = load_on_cpu(GetParam());
   const auto seed = static_cast<unsigned>(fnv1a(engine.report().family));
-  expect_rows_of_one(engine, {1, 2, 3, 4, 8}, mixed_items(engine.report(), seed, 6));
+  expect_rows_of_one(engine, {1, 3, 8}, mixed_items(engine.report(), seed, 6));
 }
 
 TEST_P(EncodeOnRanksOf, AnyNumberOfProcessesGivesTheRowsOfOne) {
@@ -53,7 +53,7 @@ TEST_P(EncodeOnRanksOf, AnyNumberOfProcessesGivesTheRowsOfOne) {
   for (const std::string& text : texts_of(engine.encode(mixed_items(engine.report(), 7, 5)))) {
     expected += text + '\n';
   }
-  for (const int size : {2, 3, 4, 8}) {
+  for (const int size : {2, 3, 8}) {  // the last with more ranks than items
     for (const test::RankOutcome& rank : test::run_rank_programs(
              {.size = size, .rendezvous = "file://" + folder / "ranks", .model = GetParam()})) {
       EXPECT_EQ(rank.output, expected) << size;
