@@ -13,6 +13,7 @@ if command -v ccache >/dev/null; then
   export CMAKE_CXX_COMPILER_LAUNCHER=ccache CMAKE_CUDA_COMPILER_LAUNCHER=ccache
   export CCACHE_SLOPPINESS=pch_defines,time_macros        # or it does not know precompiled headers
   export CCACHE_BASEDIR=$root CCACHE_NOHASHDIR=1 # the same units lie in several build folders
+  export CCACHE_DEPEND=1                         # or it preprocesses every unit once more
 fi
 architectures=() # the preset's, which no GPU has to run
 command -v nvidia-smi >/dev/null && architectures=(-DCMAKE_CUDA_ARCHITECTURES=native)
