@@ -70,14 +70,16 @@ function(fovea_fast target)
   endif()
 endfunction()
 
-# fovea_test(<name> SOURCES <file>... LINK <target>... [ALONE <file>...] [LABELS <label>...] [SHARDS <number>])
+# fovea_test(<name> SOURCES <file>... LINK <target>... [ALONE <file>...] [OPTIMIZED <file>...]
+#            [LABELS <label>...] [SHARDS <number>])
 # One GoogleTest executable fovea_test_<name>, whose cases ctest runs in equal parts (default: 1) as
-# <name>.1, <name>.2, ... Each is one process; tests/support/main.cpp bounds
+# <name>.1, <name>.2, ..., programs of many parts first. Each is one process; tests/support/main.cpp bounds
 # the time of a case, and records what became of it in the file of the part in the folder `cases` of the
 # build folder. The target fovea_tests builds what the tests need. The sources are compiled together as
-# cmake/FoveaUnity.cmake says, but for those that are ALONE.
+# cmake/FoveaUnity.cmake says, but for those that are ALONE. OPTIMIZED are those whose loops take more
+# time without optimisation than their compilation does with it.
 function(fovea_test name)
-  cmake_parse_arguments(arg "" "SHARDS" "SOURCES;LINK;ALONE;LABELS" ${ARGN})
+  cmake_parse_arguments(arg "" "SHARDS" "SOURCES;LINK;ALONE;OPTIMIZED;LABELS" ${ARGN})
   set(target fovea_test_${name})
   add_executable(${target} ${arg_SOURCES})
   add_dependencies(fovea_tests ${target})
@@ -88,6 +90,10 @@ function(fovea_test name)
   target_link_libraries(${target} PRIVATE fovea_dev ${arg_LINK} fovea_test_main)
   fovea_fast(${target} REUSE_FROM fovea_test_main)
   fovea_unity(${target} MOST 60000 ALONE ${arg_ALONE})
+  if(FOVEA_FAST_BUILD AND arg_OPTIMIZED)
+    set_property(SOURCE ${arg_OPTIMIZED} APPEND PROPERTY COMPILE_OPTIONS -O2)
+    set_property(SOURCE ${arg_OPTIMIZED} PROPERTY SKIP_PRECOMPILE_HEADERS ON)
+  endif()
 
   if(NOT arg_LABELS)
     set(arg_LABELS unit)
@@ -99,7 +105,7 @@ function(fovea_test name)
     math(EXPR index "${shard} - 1")
     add_test(NAME ${name}.${shard} COMMAND ${target})
     # Tests ask for memory that no machine has; the allocators of sanitizers are to refuse, not to end.
-    set_tests_properties(${name}.${shard} PROPERTIES LABELS "${arg_LABELS}" TIMEOUT 1800
+    set_tests_properties(${name}.${shard} PROPERTIES LABELS "${arg_LABELS}" TIMEOUT 1800 COST ${arg_SHARDS}
       ENVIRONMENT "GTEST_TOTAL_SHARDS=${arg_SHARDS};GTEST_SHARD_INDEX=${index};\
 FOVEA_TEST_RECORD=${PROJECT_BINARY_DIR}/cases/${name}.${shard};ASAN_OPTIONS=allocator_may_return_null=1;TSAN_OPTIONS=allocator_may_return_null=1")
   endforeach()
