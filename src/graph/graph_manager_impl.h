@@ -29,7 +29,7 @@ struct GraphManager::Impl {
   /// Why no path of a call may be replayed; absent: its graphs decide.
   using Forced = std::optional<MissReason>;
 
-  /// What became of an item so far.
+  /// An item on its way: how the units that have run so far did.
   struct Progress {
     GraphStats::ItemRuns runs;
     std::int64_t to_come = 0;  // entries of the packing, and copies of units

@@ -64,7 +64,7 @@ class UnitPacker {
     return at(index).units_on(static_cast<PathId>(path_));
   }
 
-  /// What some units of an item add to a sub-batch.
+  /// The sizes that some units of an item add to a sub-batch.
   [[nodiscard]] ItemSpec spec_of(std::int64_t index, std::int64_t count) const {
     const ItemUnits units = units_of(index);
     ItemSpec spec;

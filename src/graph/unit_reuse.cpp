@@ -15,7 +15,7 @@ std::size_t digest_of(std::span<const std::uint8_t> bytes) {
   return std::hash<std::string_view>()({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
 }
 
-/// Of a few bytes from all over a unit.
+/// A digest of a few bytes from all over a unit.
 std::size_t sample_digest(std::span<const std::uint8_t> bytes) {
   constexpr std::size_t kWord = 8;
   constexpr std::size_t kWords = 32;
@@ -89,7 +89,7 @@ bool UnitReuse::are_equal(const Unit& a, const Unit& b) const {
   const ItemUnits units = first.spec.units_on(a.path);
   const ItemUnits others = second.spec.units_on(b.path);
   const auto size_of = [](const ItemPlan& plan, const ItemUnits& of) {
-    // What is one unit as a whole may depend on all of its grid.
+    // An item that is one unit as a whole may depend on all of its grid.
     return std::array{of.count > 1 ? 0 : plan.grid[0], plan.grid[1], plan.grid[2], of.patches,
                       of.rows};
   };
