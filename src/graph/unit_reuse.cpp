@@ -104,14 +104,16 @@ bool UnitReuse::is_copy(const Unit& unit) const {
   return std::ranges::binary_search(copied_, unit);
 }
 
-std::int64_t UnitReuse::num_copies(std::size_t item) const {
-  const auto of_item = std::ranges::equal_range(copied_, item, {}, &Unit::item);
-  return std::ssize(of_item);
+std::span<const UnitReuse::Unit> UnitReuse::copies_in(std::size_t item) const {
+  return {std::ranges::lower_bound(copied_, item, {}, &Unit::item),
+          std::ranges::upper_bound(copied_, item, {}, &Unit::item)};
 }
+
+std::int64_t UnitReuse::num_copies(std::size_t item) const { return std::ssize(copies_in(item)); }
 
 ItemSpec UnitReuse::spec(std::size_t item) const {
   ItemSpec spec = share_of(item).spec_of(items_[item]->plan.spec);
-  for (const Unit& unit : std::ranges::equal_range(copied_, item, {}, &Unit::item)) {
+  for (const Unit& unit : copies_in(item)) {
     const auto path = static_cast<std::size_t>(unit.path);
     ItemUnits& units = spec.units[path];
     if (units.count == 0) units = spec.units_on(unit.path);  // the whole item is one unit
@@ -143,8 +145,8 @@ void UnitReuse::append_parts(std::size_t item, PathId path, std::int64_t first, 
 }
 
 std::span<const UnitReuse::Copy> UnitReuse::copies_of(const Unit& unit) const {
-  const auto range = std::ranges::equal_range(copies_, unit, {}, &Copy::of);
-  return {range.begin(), range.end()};
+  return {std::ranges::lower_bound(copies_, unit, {}, &Copy::of),
+          std::ranges::upper_bound(copies_, unit, {}, &Copy::of)};
 }
 
 }  // namespace fovea

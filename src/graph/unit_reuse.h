@@ -63,6 +63,7 @@ class UnitReuse {
   /// Adds the copies among units whose digests agree.
   void compare(std::span<Digest> alike);
   [[nodiscard]] bool is_copy(const Unit& unit) const;
+  [[nodiscard]] std::span<const Unit> copies_in(std::size_t item) const;
 
   std::span<const PreparedItem* const> items_;
   std::span<const ItemShare> shares_;
