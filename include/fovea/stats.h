@@ -64,7 +64,7 @@ struct EncoderCacheStats {
   std::int64_t hits = 0;       ///< the rows were here, or another item of the call has the same
   std::int64_t joins = 0;      ///< another call was encoding the same item
   std::int64_t misses = 0;     ///< encoded and kept, or failed
-  std::int64_t bypasses = 0;   ///< encoded and not kept: no room
+  std::int64_t bypasses = 0;   ///< encoded and not kept: no room, a long video, a changed file
   std::int64_t evictions = 0;  ///< items that are nowhere any more
   std::int64_t waiting = 0;    ///< for rows that another call encodes, at the moment
   CacheTierStats device;       ///< of all devices together
