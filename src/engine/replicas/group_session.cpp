@@ -61,15 +61,15 @@ void GroupSession::attach(std::span<const CallerStream> streams) {
 
 void GroupSession::begin(std::span<const TowerItem> items, const EncodeOptions& how) {
   const GraphSpec& spec = group_[0].model().graph_spec();
-  const bool are_cut = group_[0].graphs().packing() == PackingPolicy::kUnits;
-  std::vector<ItemSpec> specs;
-  for (const TowerItem& item : items) {
-    specs.push_back(item.spec());
-    if (item.keep != nullptr || !are_cut) specs.back().units = {};  // one unit, to stay whole
-  }
-  const std::vector<ItemPiece> pieces = cut_items(spec, specs, sessions_.size());
   std::vector<TowerItem> shares;
-  if (pieces.size() > items.size()) items = shares = share(items, pieces);
+  if (sessions_.size() > 1 && group_[0].graphs().packing() == PackingPolicy::kUnits) {
+    std::vector<ItemSpec> specs;
+    for (const TowerItem& item : items) {
+      specs.push_back(item.spec());
+      if (item.keep != nullptr) specs.back().units = {};  // one unit, to stay whole
+    }
+    items = shares = share(items, cut_items(spec, specs, sessions_.size()));
+  }
   begin(items, assign(spec, items, &TowerItem::spec, sessions_.size()), how);
 }
 
