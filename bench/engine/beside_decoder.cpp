@@ -82,7 +82,7 @@ class Comparison {
   void run_without_budget(const Case& c) {
     sms_ = 0;
     Engine engine = load(c, 0);
-    TowerRuns runs(engine, c.patches, c.count, "beside_decoder");
+    TowerRuns runs(engine, {.count = c.count, .patches = c.patches}, "beside_decoder");
     (void)run_tower(runs, kWarmUpSeconds);
     alone_ms_[&c] = run_tower(runs, seconds_);
     print("tower alone", c, {}, alone_ms_[&c]);
@@ -96,7 +96,7 @@ class Comparison {
   void run_with_budget(const Case& c, int budget) {
     sms_ = budget;
     Engine engine = load(c, budget);
-    TowerRuns runs(engine, c.patches, c.count, "beside_decoder");
+    TowerRuns runs(engine, {.count = c.count, .patches = c.patches}, "beside_decoder");
     (void)run_tower(runs, kWarmUpSeconds);
     print("budget, tower alone", c, {}, run_tower(runs, seconds_));
     beside("budget", c, runs, Place::kEqual);
@@ -107,7 +107,7 @@ class Comparison {
     sms_ = decoder_.divide(sms_of_tower);
     std::optional<Engine> engine;
     decoder_.in_context_of_tower([&] { engine = load(c, 0); });
-    TowerRuns runs(*engine, c.patches, c.count, "beside_decoder");
+    TowerRuns runs(*engine, {.count = c.count, .patches = c.patches}, "beside_decoder");
     (void)run_tower(runs, kWarmUpSeconds);
     print("green contexts, tower alone", c, {}, run_tower(runs, seconds_));
     print("green contexts, decoder alone", c, decoder_alone(Place::kApart), std::nullopt);

@@ -54,24 +54,35 @@ struct Check {
 /// @throws Error(kInvalidArgument) for negative threads or seconds that are not positive.
 [[nodiscard]] FOVEA_API double measure_fma_peak(int num_threads, double seconds);
 
+/// What the tower is timed on, all of it at once, with random pixels: so many images, or videos, of
+/// one size, or items of the sizes listed.
+struct TowerLoad {
+  std::vector<ItemSize> sizes;  ///< of an item each; empty: the others tell
+  std::int64_t count = 1;
+  std::int64_t patches = 0;     ///< of an image, or of a temporal patch of a video
+  std::int64_t num_frames = 0;  ///< of a video; 0: images
+  bool equal_frames = false;    ///< a video holds one frame again and again
+};
+
 /// Result of timing the tower on random pixels of a given size.
 struct TowerTiming {
-  std::int64_t patches = 0;
+  std::int64_t items = 0;
+  std::int64_t patches = 0;  ///< of all items together, rows too
   std::int64_t rows = 0;
   double flops = 0;               ///< of GEMMs and attention, two per multiply-add
   std::vector<double> eager_ms;   ///< one entry per repetition
-  std::vector<double> replay_ms;  ///< empty unless every image was replayed every time
+  std::vector<double> replay_ms;  ///< empty unless everything was replayed every time
   std::int64_t budget = 0;        ///< of the largest graph replayed; 0 without replay_ms
 };
 
-/// Times the tower alone on `count` equal images whose sides are chosen to give `patches` patches
-/// each: from prepared pixels in host memory to rows on the device, eager runs and replays in
-/// turns. Calls of other threads meanwhile are part of the times.
-/// @throws Error(kInvalidArgument) for numbers that are not positive, negative warmups, more than
-/// 2^24 patches in all, or if no image of the model has that many patches.
-[[nodiscard]] FOVEA_API TowerTiming time_tower(Engine& engine, std::int64_t patches,
-                                               std::int64_t count, int warmups, int repetitions,
-                                               const CallBounds& bounds = {});
+/// Times the tower alone, where `load` lists no sizes on images or videos whose sides are chosen to
+/// give the patches asked for: from prepared pixels in host memory to rows on the device, eager
+/// runs and replays in turns. Calls of other threads meanwhile are part of the times.
+/// @throws Error(kInvalidArgument) for numbers that are not positive, negative warmups or frames,
+/// more than 2^24 patches in all, or if no image or video of the model has that many patches;
+/// Error(kUnsupported) for videos if the model takes none.
+[[nodiscard]] FOVEA_API TowerTiming time_tower(Engine& engine, const TowerLoad& load, int warmups,
+                                               int repetitions, const CallBounds& bounds = {});
 
 /// Mean power of the GPUs of an engine over some time.
 struct PowerReading {
@@ -108,16 +119,15 @@ struct TowerEnergy {
   double watts = 0;        ///< of all GPUs of the engine, idle ones too
   double uncertainty = 0;  ///< relative, of watts, as PowerReading::uncertainty
 
-  /// Of a run with all its images.
+  /// Of a run with all its images or videos.
   [[nodiscard]] double joules() const noexcept { return watts * run_ms / 1000; }
 };
 
-/// Runs the tower on images as time_tower does, one run after the other as encode() would run them,
+/// Runs the tower on what time_tower does, one run after the other as encode() would run them,
 /// for about `seconds`, and measures the energy. Calls of other threads meanwhile are part of it.
 /// @return absent as EnergyWatch::stop; without a counter at once.
-/// @throws Error(kInvalidArgument) as time_tower, and for seconds that are not positive.
+/// @throws Error as time_tower, and kInvalidArgument for seconds that are not positive.
 [[nodiscard]] FOVEA_API std::optional<TowerEnergy> measure_tower_energy(
-    Engine& engine, std::int64_t patches, std::int64_t count, double seconds,
-    const CallBounds& bounds = {});
+    Engine& engine, const TowerLoad& load, double seconds, const CallBounds& bounds = {});
 
 }  // namespace fovea

@@ -25,16 +25,6 @@ namespace fovea {
 
 namespace {
 
-ItemPlan plan_item(const ItemProcessor& processor, const ItemSize& size,
-                   const MediaLimits& limits) {
-  const bool is_video = size.modality == Modality::kVideo || size.num_frames != 1;
-  const std::string name = size_name(size.width_px, size.height_px,
-                                     is_video ? std::optional(size.num_frames) : std::nullopt);
-  media::check_image_size(size.width_px, size.height_px, name, limits);
-  media::check_num_frames(size.num_frames, name, limits);
-  return plan_size(processor, size, name, limits);
-}
-
 /// What one path of a sub-batch does.
 void add_path(const CallLimits& limits, const CallBatch& batch, PathId path,
               PlannedBatch& planned) {

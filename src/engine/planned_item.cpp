@@ -63,6 +63,16 @@ std::string size_name(std::int64_t width_px, std::int64_t height_px,
   return num_frames ? cat(image, "x", *num_frames, "f") : image;
 }
 
+ItemPlan plan_item(const ItemProcessor& processor, const ItemSize& size,
+                   const MediaLimits& limits) {
+  const bool is_video = size.modality == Modality::kVideo || size.num_frames != 1;
+  const std::string name = size_name(size.width_px, size.height_px,
+                                     is_video ? std::optional(size.num_frames) : std::nullopt);
+  media::check_image_size(size.width_px, size.height_px, name, limits);
+  media::check_num_frames(size.num_frames, name, limits);
+  return plan_size(processor, size, name, limits);
+}
+
 ItemInfo describe(const ItemPlan& plan, double video_pruning_rate) {
   ItemInfo info;
   info.name =

@@ -27,6 +27,10 @@ struct PlannedItem::Plan {
 [[nodiscard]] std::string size_name(std::int64_t width_px, std::int64_t height_px,
                                     std::optional<std::int64_t> num_frames);
 
+/// The plan of an item of this size, which the limits must allow. @throws as plan_size.
+[[nodiscard]] ItemPlan plan_item(const ItemProcessor& processor, const ItemSize& size,
+                                 const MediaLimits& limits);
+
 /// What becomes of an item, named by its size.
 [[nodiscard]] ItemInfo describe(const ItemPlan& plan, double video_pruning_rate);
 

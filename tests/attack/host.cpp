@@ -78,8 +78,11 @@ std::string too_much(const std::string& model, const std::string&) {
   constexpr std::int64_t kHuge = INT64_MAX;
   Engine engine = load(model);
   return refusals({
-      [&] { (void)fovea::time_tower(engine, 64, std::int64_t{1} << 62, 1, 1); },
-      [&] { (void)fovea::time_tower(engine, kHuge, 1, 1, 1); },
+      [&] {
+        (void)fovea::time_tower(engine, {.count = std::int64_t{1} << 62, .patches = 64}, 1, 1);
+      },
+      [&] { (void)fovea::time_tower(engine, {.patches = kHuge}, 1, 1); },
+      [&] { (void)fovea::time_tower(engine, {.patches = 64, .num_frames = kHuge}, 1, 1); },
       [&] {
         (void)fovea::plan(model, std::vector<fovea::ItemSize>{{kHuge, kHuge, kHuge}});
       },

@@ -173,9 +173,14 @@ const std::vector<PublicCall>& public_calls() {
       {"golden_difference",
        [](World& w, std::string&&) { (void)golden_difference(w.rows.front(), w.model); }},
       {"measure_fma_peak", [](World&, std::string&&) { (void)measure_fma_peak(2, 1e-3); }},
-      {"time_tower", [](World& w, std::string&&) { (void)time_tower(w.engine, 16, 2, 0, 1); }},
+      {"time_tower",
+       [](World& w, std::string&&) {
+         (void)time_tower(w.engine, {.count = 2, .patches = 16}, 0, 1);
+       }},
       {"measure_tower_energy",
-       [](World& w, std::string&&) { (void)measure_tower_energy(w.engine, 16, 2, 0.1); }},
+       [](World& w, std::string&&) {
+         (void)measure_tower_energy(w.engine, {.count = 2, .patches = 16}, 0.1);
+       }},
       {"EnergyWatch", [](World& w, std::string&&) { (void)EnergyWatch(w.engine).stop(); }},
       {"save_safetensors",
        [](World& w, std::string&&) { save_safetensors(w.out, w.rows, w.metadata); }},

@@ -53,9 +53,12 @@ TEST_F(CallBoundsTest, NoCallBeginsAfterItsEnd) {
   expect_both("plan", [&](const CallBounds& b) { (void)plan(model_, sizes, options_, b); });
   expect_both("inspect", [&](const CallBounds& b) { (void)inspect(model_, options_, b); });
   expect_both("verify", [&](const CallBounds& b) { (void)verify(engine, "", b); });
-  expect_both("time_tower", [&](const CallBounds& b) { (void)time_tower(engine, 64, 1, 0, 1, b); });
-  expect_both("measure_tower_energy",
-              [&](const CallBounds& b) { (void)measure_tower_energy(engine, 64, 1, 0.1, b); });
+  expect_both("time_tower", [&](const CallBounds& b) {
+    (void)time_tower(engine, {.count = 1, .patches = 64}, 0, 1, b);
+  });
+  expect_both("measure_tower_energy", [&](const CallBounds& b) {
+    (void)measure_tower_energy(engine, {.count = 1, .patches = 64}, 0.1, b);
+  });
   EXPECT_EQ(engine.stats().sub_batches, 0);
   EXPECT_EQ(engine.encode(items).size(), 1u);
 }

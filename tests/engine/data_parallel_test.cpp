@@ -126,7 +126,7 @@ TEST(DataParallelEngine, VerifiesItselfOnEveryReplica) {
 
 TEST(DataParallelEngine, TimesTheTowerOverAllReplicas) {
   Engine engine = load("qwen3_vl", 2);
-  const TowerTiming timing = time_tower(engine, 64, 3, 0, 2);
+  const TowerTiming timing = time_tower(engine, {.count = 3, .patches = 64}, 0, 2);
   EXPECT_EQ(timing.patches, 192);
   EXPECT_EQ(timing.budget, 64);  // two images of 16 tokens on one replica, one on the other
   for (const ReplicaStats& replica : engine.replica_stats()) EXPECT_GT(replica.stats.graph_hits, 0);

@@ -219,14 +219,14 @@ TEST(EngineVerify, PassesOnTheGoldenCheckpoint) {
 }
 
 TEST_F(EngineTest, TimesTheTower) {
-  const TowerTiming timing = time_tower(engine_, 64, 2, 0, 3);
+  const TowerTiming timing = time_tower(engine_, {.count = 2, .patches = 64}, 0, 3);
   EXPECT_EQ(timing.patches, 128);
   EXPECT_EQ(timing.rows, 32);
   EXPECT_GT(timing.flops, 0);
   EXPECT_EQ(timing.eager_ms.size(), 3u);
   EXPECT_EQ(timing.replay_ms.size(), 3u);
   EXPECT_EQ(timing.budget, 64);
-  EXPECT_EQ(error_of([&] { (void)time_tower(engine_, 7, 1, 0, 1); }).code(),
+  EXPECT_EQ(error_of([&] { (void)time_tower(engine_, {.patches = 7}, 0, 1); }).code(),
             ErrorCode::kInvalidArgument);
 }
 
@@ -234,7 +234,7 @@ TEST(EngineTiming, WithoutGraphsThereIsNoBudget) {
   const EngineOptions options{
       .device = "cpu", .num_threads = 1, .graphs = {.cudagraph_mm_encoder = false}};
   Engine engine = Engine::load(model_dir(), options);
-  const TowerTiming timing = time_tower(engine, 64, 1, 0, 1);
+  const TowerTiming timing = time_tower(engine, {.patches = 64}, 0, 1);
   EXPECT_TRUE(timing.replay_ms.empty());
   EXPECT_EQ(timing.budget, 0);
 }

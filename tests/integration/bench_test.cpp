@@ -51,14 +51,17 @@ TEST(BenchLatency, ReportsEverySizeOnEveryNumberOfThreads) {
 
 TEST(BenchLatency, CasesHaveCountsOfTheirOwn) {
   const TemporaryDirectory folder;
-  const ProgramResult result =
-      run_fovea({"bench", "latency", golden_model(), "--cases", "1x16, 3x64", "--repetitions", "1",
-                 "--threads", "1", "--device", "cpu", "--output-json", folder / "out.json"});
+  const ProgramResult result = run_fovea(
+      {"bench", "latency", golden_model(), "--cases", "1x16, 3x64, 1x144x5f", "--repetitions", "1",
+       "--threads", "1", "--device", "cpu", "--output-json", folder / "out.json"});
   expect_success(result);
   EXPECT_THAT(result.out, HasSubstr(" 3 x 64 "));
   const Json results = Json::parse(read_text(folder / "out.json"))["results"];
-  ASSERT_EQ(results.size(), 2U);
+  ASSERT_EQ(results.size(), 3U);
   EXPECT_EQ(results[0]["rows"], 4);
+  EXPECT_EQ(results[0]["frames"], 0);
+  EXPECT_EQ(results[2]["frames"], 5);
+  EXPECT_EQ(results[2]["rows"], 108);
   EXPECT_EQ(results[1]["count"], 3);
   EXPECT_EQ(results[1]["patches"], 64);
   EXPECT_EQ(results[1]["rows"], 48);
@@ -66,11 +69,14 @@ TEST(BenchLatency, CasesHaveCountsOfTheirOwn) {
 }
 
 TEST(BenchLatency, RefusesCasesThatAreNone) {
-  for (const char* cases : {"64", "x64", "1x", "0x64", "1x64,", "2x64x3"}) {
+  for (const char* cases : {"64", "x64", "1x", "0x64", "1x64,", "2x64x3", "2x64xf", "2x64x0f"}) {
     expect_failure(run_fovea({"bench", "latency", golden_model(), "--cases", cases}), 2, "--cases");
   }
-  expect_failure(run_fovea({"bench", "latency", golden_model(), "--cases", "1x64", "--count", "2"}),
-                 2, "--cases");
+  for (const char* flag : {"--count", "--patches", "--sizes"}) {
+    expect_failure(run_fovea({"bench", "latency", golden_model(), "--cases", "1x64", flag, "2"}), 2,
+                   "--cases");
+  }
+  expect_failure(run_fovea({"bench", "latency", golden_model(), "--sizes", "640"}), 2, "--sizes");
 }
 
 TEST(BenchLatency, DummyWeightsNeedConfigurationsOnly) {

@@ -9,6 +9,7 @@
 #include "flags/cli11.h"
 #include "flags/flags.h"
 #include "flags/parse.h"
+#include "flags/sizes.h"
 #include "fovea/diagnostics.h"
 #include "fovea/engine.h"
 #include "fovea/version.h"
@@ -31,7 +32,9 @@ struct LatencyFlags {
   EngineFlags engine;
   std::vector<std::int64_t> patches{64, 256, 1024};
   std::int64_t count = 1;
-  std::vector<LatencyCase> cases;     ///< empty: `count` images of each of `patches`
+  std::string sizes;             ///< empty: `cases`
+  std::vector<TowerLoad> cases;  ///< empty: `count` images of each of `patches`
+  bool equal_frames = false;
   std::vector<std::int64_t> threads;  ///< empty: one run with all
   std::int64_t warmups = 2;
   std::int64_t repetitions = 10;
@@ -44,36 +47,54 @@ struct LatencyRun {
   std::vector<Measurement> measurements;
 };
 
-std::vector<LatencyCase> cases_of(const LatencyFlags& flags) {
-  if (!flags.cases.empty()) return flags.cases;
-  std::vector<LatencyCase> cases;
-  for (const std::int64_t patches : flags.patches) cases.push_back({flags.count, patches});
-  return cases;
-}
-
-/// Reads "1x64,20x440": number of images x patches of each.
-std::vector<LatencyCase> parse_cases(const std::string& text) {
-  std::vector<LatencyCase> cases;
-  for (const std::string& part : split_commas(text)) {
-    const std::size_t cross = part.find('x');
-    if (cross == std::string::npos) {
-      throw UsageError("--cases: expected COUNTxPATCHES, got \"" + one_line(part) + "\"");
+std::vector<TowerLoad> cases_of(const LatencyFlags& flags) {
+  std::vector<TowerLoad> cases = flags.cases;
+  if (!flags.sizes.empty()) cases.push_back({.sizes = parse_sizes(flags.sizes)});
+  if (cases.empty()) {
+    for (const std::int64_t patches : flags.patches) {
+      cases.push_back({.count = flags.count, .patches = patches});
     }
-    cases.push_back({.count = parse_whole(part.substr(0, cross), 1, "--cases", kMaxEqualItems),
-                     .patches = parse_whole(part.substr(cross + 1), 1, "--cases", kMaxPatches)});
   }
+  for (TowerLoad& load : cases) load.equal_frames = flags.equal_frames;
   return cases;
 }
 
-/// @throws UsageError naming the flag if no image of the model has that many patches.
-TowerTiming time_case(const LatencyFlags& flags, Engine& engine, const LatencyCase& what) {
+/// Reads "20x440" or "1x256x512f".
+TowerLoad parse_case(const std::string& text) {
+  const auto refuse = [&] {
+    throw UsageError("--cases: expected COUNTxPATCHES or COUNTxPATCHESxFRAMESf, got \"" +
+                     one_line(text) + "\"");
+  };
+  const std::size_t cross = text.find('x');
+  if (cross == std::string::npos) refuse();
+  const std::size_t second = text.find('x', cross + 1);
+  TowerLoad load{.count = parse_whole(text.substr(0, cross), 1, "--cases", kMaxEqualItems),
+                 .patches = parse_whole(text.substr(cross + 1, second - cross - 1), 1, "--cases",
+                                        kMaxPatches)};
+  if (second == std::string::npos) return load;
+  if (!text.ends_with('f')) refuse();
+  load.num_frames =
+      parse_whole(text.substr(second + 1, text.size() - second - 2), 1, "--cases", kMaxPatches);
+  return load;
+}
+
+std::vector<TowerLoad> parse_cases(const std::string& text) {
+  std::vector<TowerLoad> cases;
+  for (const std::string& part : split_commas(text)) cases.push_back(parse_case(part));
+  return cases;
+}
+
+/// @throws UsageError naming the flag if no image or video of the model has that many patches.
+TowerTiming time_case(const LatencyFlags& flags, Engine& engine, const TowerLoad& load) {
   try {
-    return time_tower(engine, what.patches, what.count, to_int(flags.warmups, "--warmups"),
+    return time_tower(engine, load, to_int(flags.warmups, "--warmups"),
                       to_int(flags.repetitions, "--repetitions"));
   } catch (const Error& error) {
     if (error.code() != ErrorCode::kInvalidArgument) throw;
-    throw UsageError((flags.cases.empty() ? "--patches: " : "--cases: ") +
-                     std::string(error.what()));
+    const std::string flag = !load.sizes.empty()   ? "--sizes: "
+                             : flags.cases.empty() ? "--patches: "
+                                                   : "--cases: ";
+    throw UsageError(flag + error.what());
   }
 }
 
@@ -84,15 +105,14 @@ void measure_threads(const LatencyFlags& flags, const EngineOptions& options, Pr
   run.device = engine.device();
   std::optional<double> peak;
   if (run.device.starts_with("cpu")) peak = measure_fma_peak(options.num_threads, kPeakSeconds);
-  const HostLoad load(flags.host_load);
-  for (const LatencyCase& what : cases_of(flags)) {
+  const HostLoad host_load(flags.host_load);
+  for (const TowerLoad& load : cases_of(flags)) {
     progress.advance();
-    run.measurements.push_back(
-        {.threads = options.num_threads,
-         .what = what,
-         .timing = time_case(flags, engine, what),
-         .energy = measure_tower_energy(engine, what.patches, what.count, kEnergySeconds),
-         .peak_gflops = peak});
+    run.measurements.push_back({.threads = options.num_threads,
+                                .load = load,
+                                .timing = time_case(flags, engine, load),
+                                .energy = measure_tower_energy(engine, load, kEnergySeconds),
+                                .peak_gflops = peak});
   }
 }
 
@@ -110,10 +130,15 @@ LatencyRun measure(const LatencyFlags& flags, const std::vector<std::int64_t>& t
 }
 
 JsonObject json_of(const LatencyFlags& flags, const LatencyRun& run) {
-  return {{"benchmark", "latency"},       {"fovea_version", version()},
-          {"model", flags.engine.model},  {"device", run.device},
-          {"warmups", flags.warmups},     {"repetitions", flags.repetitions},
-          {"host_load", flags.host_load}, {"results", results_json(run.measurements)}};
+  return {{"benchmark", "latency"},
+          {"fovea_version", version()},
+          {"model", flags.engine.model},
+          {"device", run.device},
+          {"warmups", flags.warmups},
+          {"repetitions", flags.repetitions},
+          {"host_load", flags.host_load},
+          {"equal_frames", flags.equal_frames},
+          {"results", results_json(run.measurements)}};
 }
 
 void print_report(const LatencyFlags& flags, const std::vector<std::int64_t>& threads,
@@ -161,12 +186,24 @@ void add_flags(CLI::App& verb, LatencyFlags& flags) {
   CLI::Option* count =
       add_positive(verb, "--count", flags.count, "Equal images per run", kMaxEqualItems)
           ->group(kBenchmarkGroup);
-  verb.add_option_function<std::string>(
-          "--cases", [&flags](const std::string& text) { flags.cases = parse_cases(text); },
-          "Numbers of images and patches together, one run per pair")
-      ->type_name("COUNTxPATCHES,...")
+  CLI::Option* cases =
+      verb.add_option_function<std::string>(
+              "--cases", [&flags](const std::string& text) { flags.cases = parse_cases(text); },
+              "Numbers of images and patches together, one run per pair; with a number of frames "
+              "these "
+              "are videos, and patches those of a temporal patch")
+          ->type_name("COUNTxPATCHES[xFRAMESf],...")
+          ->excludes(patches)
+          ->excludes(count)
+          ->group(kBenchmarkGroup);
+  verb.add_option("--sizes", flags.sizes,
+                  "One run of images and videos of these sizes together, as of fovea plan")
+      ->type_name("WxH[xNf],...")
       ->excludes(patches)
       ->excludes(count)
+      ->excludes(cases)
+      ->group(kBenchmarkGroup);
+  verb.add_flag("--equal-frames", flags.equal_frames, "A video holds one frame again and again")
       ->group(kBenchmarkGroup);
   add_positive(verb, "--warmups", flags.warmups, "Runs of each kind before the measured ones",
                kMaxRuns)
@@ -185,7 +222,8 @@ constexpr VerbText kLatencyText{
 
 Examples:
   fovea bench latency ./Qwen3-VL --load-format dummy --patches 64,256,1024 --threads 1,2,4
-  fovea bench latency ./Qwen3-VL --load-format dummy --cases 1x64,1x4096,20x440)",
+  fovea bench latency ./Qwen3-VL --load-format dummy --cases 1x64,1x4096,20x440
+  fovea bench latency ./Qwen3-VL --load-format dummy --cases 1x256x512f --packing units)",
 };
 
 }  // namespace

@@ -10,8 +10,10 @@
 namespace fovea::cli {
 namespace {
 
-std::string case_text(const LatencyCase& what) {
-  return std::to_string(what.count) + " x " + std::to_string(what.patches);
+std::string case_text(const TowerLoad& load) {
+  if (!load.sizes.empty()) return counted(std::ssize(load.sizes), "size");
+  const std::string items = std::to_string(load.count) + " x " + std::to_string(load.patches);
+  return load.num_frames == 0 ? items : items + " x " + std::to_string(load.num_frames) + "f";
 }
 
 /// @param m with energy.
@@ -20,7 +22,7 @@ JsonObject energy_json(const Measurement& m) {
           {"mean_ms", m.energy->run_ms},
           {"watts", m.energy->watts},
           {"joules", m.energy->joules()},
-          {"joules_per_image", m.joules_per_image()},
+          {"joules_per_item", m.joules_per_item()},
           {"joules_per_row", m.joules_per_row()},
           {"uncertainty", m.energy->uncertainty}};
 }
@@ -32,8 +34,8 @@ double Measurement::best_ms() const {
   return timing.replay_ms.empty() ? eager : std::min(eager, percentile(timing.replay_ms, 50));
 }
 
-double Measurement::joules_per_image() const {
-  return energy->joules() / static_cast<double>(what.count);
+double Measurement::joules_per_item() const {
+  return energy->joules() / static_cast<double>(timing.items);
 }
 
 double Measurement::joules_per_row() const {
@@ -64,7 +66,7 @@ std::string timing_table(std::span<const Measurement> measurements) {
       return m.timing.replay_ms.empty() ? std::string("-") : fixed(value, 2);
     };
     table.add_row(
-        {m.threads == 0 ? "all" : std::to_string(m.threads), case_text(m.what),
+        {m.threads == 0 ? "all" : std::to_string(m.threads), case_text(m.load),
          std::to_string(m.timing.rows), m.timing.budget > 0 ? std::to_string(m.timing.budget) : "-",
          fixed(eager.median, 2), fixed(eager.p90, 2), fixed(eager.p99, 2), replay_ms(replay.median),
          replay_ms(replay.p90), replay_ms(replay.p99), fixed(m.gflops(), 1),
@@ -74,22 +76,15 @@ std::string timing_table(std::span<const Measurement> measurements) {
 }
 
 std::string energy_table(std::span<const Measurement> measurements) {
-  Table table({{"patches"},
-               {"rows"},
-               {"runs"},
-               {"mean ms"},
-               {"W"},
-               {"J"},
-               {"J/image"},
-               {"mJ/row"},
-               {"+-"}});
+  Table table(
+      {{"patches"}, {"rows"}, {"runs"}, {"mean ms"}, {"W"}, {"J"}, {"J/item"}, {"mJ/row"}, {"+-"}});
   bool is_empty = true;
   for (const Measurement& m : measurements) {
     if (!m.energy) continue;
     is_empty = false;
-    table.add_row({case_text(m.what), std::to_string(m.timing.rows), std::to_string(m.energy->runs),
+    table.add_row({case_text(m.load), std::to_string(m.timing.rows), std::to_string(m.energy->runs),
                    fixed(m.energy->run_ms, 2), fixed(m.energy->watts, 0),
-                   fixed(m.energy->joules(), 3), fixed(m.joules_per_image(), 3),
+                   fixed(m.energy->joules(), 3), fixed(m.joules_per_item(), 3),
                    fixed(1e3 * m.joules_per_row(), 3), percent(m.energy->uncertainty)});
   }
   return is_empty ? "" : table.text();
@@ -103,7 +98,7 @@ std::string scaling_table(std::span<const Measurement> measurements,
   const std::size_t sizes = measurements.size() / threads.size();
   for (std::size_t size = 0; size < sizes; ++size) {
     const Measurement& first = measurements[size];
-    std::vector<std::string> cells{case_text(first.what)};
+    std::vector<std::string> cells{case_text(first.load)};
     for (std::size_t t = 0; t < threads.size(); ++t) {
       const Measurement& m = measurements[t * sizes + size];
       cells.push_back(fixed(first.best_ms() / m.best_ms(), 2) + "x");
@@ -117,8 +112,9 @@ JsonArray results_json(std::span<const Measurement> measurements) {
   JsonArray results;
   for (const Measurement& m : measurements) {
     JsonObject entry{{"threads", m.threads},
-                     {"count", m.what.count},
-                     {"patches", m.what.patches},
+                     {"count", m.timing.items},
+                     {"patches", m.load.sizes.empty() ? m.load.patches : m.timing.patches},
+                     {"frames", m.load.num_frames},
                      {"rows", m.timing.rows},
                      {"token_budget", m.timing.budget},
                      {"flops", m.timing.flops},

@@ -11,16 +11,10 @@
 
 namespace fovea::cli {
 
-/// Equal images that run together.
-struct LatencyCase {
-  std::int64_t count = 1;
-  std::int64_t patches = 0;  ///< of one image
-};
-
 /// One case on one number of threads.
 struct Measurement {
   std::int64_t threads = 0;  ///< 0: all
-  LatencyCase what;
+  TowerLoad load;
   TowerTiming timing;
   std::optional<TowerEnergy> energy;  ///< absent where nothing counts it
   std::optional<double> peak_gflops;  ///< of the processor; absent where another device computes
@@ -30,7 +24,7 @@ struct Measurement {
   /// Rate of the faster mode.
   [[nodiscard]] double gflops() const { return timing.flops / best_ms() * 1e-6; }
   /// The energy of a measurement that has one.
-  [[nodiscard]] double joules_per_image() const;
+  [[nodiscard]] double joules_per_item() const;
   [[nodiscard]] double joules_per_row() const;
 };
 

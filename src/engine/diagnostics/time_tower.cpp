@@ -8,19 +8,22 @@
 
 namespace fovea {
 
-TowerTiming time_tower(Engine& engine, std::int64_t patches, std::int64_t count, int warmups,
-                       int repetitions, const CallBounds& bounds) try {
+TowerTiming time_tower(Engine& engine, const TowerLoad& load, int warmups, int repetitions,
+                       const CallBounds& bounds) try {
   FOVEA_CHECK(warmups >= 0 && repetitions >= 1, kInvalidArgument,
               "time_tower: repetitions must be positive and warmups not negative, got ",
               repetitions, " and ", warmups);
   const CallScope scope(bounds, "time_tower");
-  TowerRuns runs(engine, patches, count, "time_tower");
-  TowerTiming timing{.patches = runs.patches(), .rows = runs.rows(), .flops = runs.flops()};
+  TowerRuns runs(engine, load, "time_tower");
+  TowerTiming timing{.items = runs.num_items(),
+                     .patches = runs.patches(),
+                     .rows = runs.rows(),
+                     .flops = runs.flops()};
   bool all_replayed = true;  // a mix of replays and eager runs is neither
   const auto replay_ms = [&] {
     const std::int64_t before = runs.num_replayed();
     const double ms = runs.run_ms(false);
-    all_replayed = all_replayed && runs.num_replayed() - before == count;
+    all_replayed = all_replayed && runs.num_replayed() - before == timing.items;
     return ms;
   };
   for (int i = 0; i < warmups; ++i) {
@@ -41,14 +44,13 @@ TowerTiming time_tower(Engine& engine, std::int64_t patches, std::int64_t count,
   rethrow_as_error();
 }
 
-std::optional<TowerEnergy> measure_tower_energy(Engine& engine, std::int64_t patches,
-                                                std::int64_t count, double seconds,
-                                                const CallBounds& bounds) try {
+std::optional<TowerEnergy> measure_tower_energy(Engine& engine, const TowerLoad& load,
+                                                double seconds, const CallBounds& bounds) try {
   FOVEA_CHECK(seconds > 0, kInvalidArgument, "measure_tower_energy: seconds must be positive, got ",
               seconds);
   const CallScope scope(bounds, "measure_tower_energy");
   if (!engine.stats().energy_joules) return std::nullopt;
-  TowerRuns runs(engine, patches, count, "measure_tower_energy");
+  TowerRuns runs(engine, load, "measure_tower_energy");
   TowerEnergy energy;
   EnergyWatch power(engine);
   const Stopwatch watch;

@@ -7,6 +7,8 @@
 
 #include "core/check.h"
 #include "core/stopwatch.h"
+#include "engine/call_plan.h"
+#include "engine/planned_item.h"
 #include "graph/capture/forward_cost.h"
 #include "graph/capture/image_search.h"
 #include "graph/sized_forward.h"
@@ -16,49 +18,73 @@ namespace fovea {
 
 namespace {
 
-/// Of all images together. Their pixels take some 20 GB.
+/// Of all items together. Their pixels take some 20 GB.
 constexpr std::int64_t kMaxPatches = std::int64_t{1} << 24;
 
-std::int64_t checked_patches(std::int64_t patches, std::int64_t count, std::string_view who) {
-  FOVEA_CHECK(patches >= 1 && count >= 1, kInvalidArgument, who,
-              ": patches and count must be positive, got ", patches, " and ", count);
-  const std::optional<std::int64_t> all = checked_mul(patches, count);
-  FOVEA_CHECK(all && *all <= kMaxPatches, kInvalidArgument, who, ": ", count, " images of ",
-              patches, " patches are more than ", kMaxPatches, " patches");
-  return *all;
+void check(const TowerLoad& load, std::string_view who) {
+  if (!load.sizes.empty()) return;
+  FOVEA_CHECK(load.patches >= 1 && load.count >= 1, kInvalidArgument, who,
+              ": patches and count must be positive, got ", load.patches, " and ", load.count);
+  FOVEA_CHECK(load.num_frames >= 0, kInvalidArgument, who, ": a video cannot have ",
+              load.num_frames, " frames");
+  const std::int64_t grids =
+      std::max<std::int64_t>(load.num_frames, 1);  // two frames may share one
+  const std::optional<std::int64_t> all = checked_mul(load.patches, load.count);
+  const std::optional<std::int64_t> most = all ? checked_mul(*all, grids) : all;
+  FOVEA_CHECK(
+      most && *most <= kMaxPatches, kInvalidArgument, who, ": ", load.count,
+      load.num_frames == 0 ? " images of " : cat(" videos of ", load.num_frames, " frames of "),
+      load.patches, " patches are more than ", kMaxPatches, " patches");
 }
 
-/// An image that has exactly `patches` patches.
-ItemPlan plan_for_patches(const EncoderGraphModel& model, std::int64_t patches) {
-  const auto count = [](const ItemPlan& plan) { return plan.spec.input_rows; };
-  const NearestImages images = find_images(model, patches, count);
-  if (images.up_to && count(*images.up_to) == patches) return *images.up_to;
+/// An image, or a video each of whose temporal patches, has exactly so many patches.
+ItemPlan plan_of(const EncoderGraphModel& model, const TowerLoad& load) {
+  const auto count = [](const ItemPlan& plan) {
+    return plan.modality == Modality::kImage ? plan.spec.input_rows : plan.spec.units_on(0).patches;
+  };
+  const NearestImages found = find_images(model, load.patches, count, load.num_frames);
+  if (found.up_to && count(*found.up_to) == load.patches) return *found.up_to;
   std::string nearest;
-  for (const std::optional<ItemPlan>& image : {images.up_to, images.above}) {
-    if (image) nearest += cat(nearest.empty() ? "" : " and ", count(*image));
+  for (const std::optional<ItemPlan>& plan : {found.up_to, found.above}) {
+    if (plan) nearest += cat(nearest.empty() ? "" : " and ", count(*plan));
   }
-  FOVEA_CHECK(false, kInvalidArgument, "no image of this model has exactly ", patches,
-              " patches; the nearest have ", nearest.empty() ? "none" : nearest);
+  FOVEA_CHECK(false, kInvalidArgument, "no ", load.num_frames == 0 ? "image" : "temporal patch",
+              " of this model has exactly ", load.patches, " patches; the nearest have ",
+              nearest.empty() ? "none" : nearest);
 }
 
-/// `count` equal items of random bytes.
-std::vector<PreparedItem> random_items(const ItemPlan& plan, std::int64_t count) {
+std::vector<ItemPlan> plans_of(const EncoderGraphModel& model, const TowerLoad& load,
+                               const MediaLimits& limits) {
+  if (load.sizes.empty()) return {static_cast<std::size_t>(load.count), plan_of(model, load)};
+  std::vector<ItemPlan> plans;
+  for (const ItemSize& size : load.sizes) {
+    plans.push_back(plan_item(model.processor(), size, limits));
+  }
+  return plans;
+}
+
+/// Items of random bytes.
+std::vector<PreparedItem> random_items(std::span<const ItemPlan> plans, bool equal_frames) {
   std::mt19937 random(0);
-  std::vector<PreparedItem> items(static_cast<std::size_t>(count));
-  for (PreparedItem& item : items) {
-    item.plan = plan;
+  std::vector<PreparedItem> items;
+  items.reserve(plans.size());
+  for (const ItemPlan& plan : plans) {
+    PreparedItem& item = items.emplace_back(PreparedItem{.plan = plan});
     item.pixels.resize(plan.pixel_bytes);
-    for (std::uint8_t& byte : item.pixels) byte = static_cast<std::uint8_t>(random());
+    const bool has_equal = equal_frames && plan.unit_bytes[0] > 0;
+    const std::size_t drawn = has_equal ? plan.unit_bytes[0] : plan.pixel_bytes;
+    for (std::size_t i = 0; i < drawn; ++i) item.pixels[i] = static_cast<std::uint8_t>(random());
+    for (std::size_t i = drawn; i < plan.pixel_bytes; ++i) item.pixels[i] = item.pixels[i - drawn];
   }
   return items;
 }
 
 /// Of one item on all paths that it takes.
-double flops_of(const EncoderGraphModel& model, const Device& device, const PreparedItem* item) {
+double flops_of(const EncoderGraphModel& model, const Device& device, const PreparedItem& item) {
   double flops = 0;
   for (PathId path = 0; std::cmp_less(path, model.graph_spec().paths.size()); ++path) {
-    if (item->plan.spec.units_on(path).count == 0) continue;
-    const ItemPart part = ItemPart::whole(*item, path);
+    if (item.plan.spec.units_on(path).count == 0) continue;
+    const ItemPart part = ItemPart::whole(item, path);
     flops += measure_forward(model, device, path, exact_capacity({&part, 1})).flops;
   }
   return flops;
@@ -66,39 +92,48 @@ double flops_of(const EncoderGraphModel& model, const Device& device, const Prep
 
 }  // namespace
 
-TowerRuns::TowerRuns(Engine& engine, std::int64_t patches, std::int64_t count, std::string_view who)
-    : impl_(*engine.impl_),
-      patches_(checked_patches(patches, count, who)),
-      session_(impl_.sessions.take()) {
+TowerRuns::TowerRuns(Engine& engine, const TowerLoad& load, std::string_view who)
+    : impl_(*engine.impl_), session_(impl_.sessions.take()) {
+  check(load, who);
   MediaOptions any_size = impl_.options.media;
   any_size.min_pixels = 1;
   const auto planner = plan_model(impl_.files, any_size);
-  storage_ = random_items(plan_for_patches(*planner, patches), count);
-  items_.reserve(storage_.size());
+  storage_ = random_items(plans_of(*planner, load, impl_.options.media.limits), load.equal_frames);
   for (const PreparedItem& item : storage_) items_.push_back(&item);
+  FOVEA_CHECK(patches() <= kMaxPatches, kInvalidArgument, who, ": the items have ", patches(),
+              " patches, more than ", kMaxPatches);
   impl_.replicas->for_each([](Replica& replica) { replica.graphs().wait_for_background(); });
 }
 
+std::int64_t TowerRuns::patches() const noexcept {
+  std::int64_t patches = 0;
+  for (const PreparedItem& item : storage_) patches += item.plan.spec.input_rows;
+  return patches;
+}
+
 std::int64_t TowerRuns::rows() const noexcept {
-  return storage_.front().plan.spec.out_rows * std::ssize(storage_);
+  std::int64_t rows = 0;
+  for (const PreparedItem& item : storage_) rows += item.plan.spec.out_rows;
+  return rows;
 }
 
 double TowerRuns::flops() const {
-  return static_cast<double>(storage_.size()) *
-         flops_of(impl_.model(), *impl_.backends.front().device, items_.front());
+  double flops = 0;
+  for (const PreparedItem& item : storage_) {
+    flops += flops_of(impl_.model(), *impl_.backends.front().device, item);
+  }
+  return flops;
 }
 
 std::int64_t TowerRuns::largest_budget() const {
-  // Equal items are dealt out in turn, so no replica has more of them than the first.
-  const std::size_t num_replicas = impl_.replicas->size();
-  const std::size_t share = (items_.size() + num_replicas - 1) / num_replicas;
-  const std::vector<ItemSpec> specs(share, storage_.front().plan.spec);
-  const GraphConfig& config = (*impl_.replicas)[0].graphs().config();
+  std::vector<std::optional<ItemPlan>> plans;
+  for (const PreparedItem& item : storage_) plans.emplace_back(item.plan);
   std::int64_t largest = 0;
-  for (const SubBatch& batch :
-       plan_packing(config, specs, impl_.options.packing, true, !impl_.on_host()).batches) {
-    for (const std::optional<std::int64_t>& budget : batch.budgets) {
-      largest = std::max(largest, budget.value_or(0));
+  for (const std::vector<CallBatch>& batches : pack_call(impl_.call_limits(false), plans)) {
+    for (const CallBatch& batch : batches) {
+      for (const std::optional<std::int64_t>& budget : batch.sizes.budgets) {
+        largest = std::max(largest, budget.value_or(0));
+      }
     }
   }
   return largest;

@@ -12,21 +12,27 @@ namespace {
 /// Longest side that is tried; beyond it every processor shrinks.
 constexpr std::int64_t kLongestSidePx = 16'384;
 
-/// Images of one shape, from the smallest to the largest.
+/// Images or videos of one shape, from the smallest to the largest.
 class ImageShape {
  public:
   /// @param columns >= rows >= 1.
-  ImageShape(const EncoderGraphModel& model, const ImageCount& count, std::int64_t columns,
-             std::int64_t rows)
-      : model_(model), count_(count), columns_(columns), rows_(rows) {}
+  ImageShape(const EncoderGraphModel& model, const ImageCount& count, std::int64_t num_frames,
+             std::int64_t columns, std::int64_t rows)
+      : processor_(model.processor()),
+        count_(count),
+        num_frames_(num_frames),
+        columns_(columns),
+        rows_(rows) {}
 
   [[nodiscard]] std::int64_t most_height_px() const {
     return std::max<std::int64_t>(kLongestSidePx * rows_ / columns_, 1);
   }
-  /// Absent if the model refuses the image.
+  /// Absent if the model refuses the size.
   [[nodiscard]] std::optional<ItemPlan> plan(std::int64_t height_px) const {
+    const std::int64_t width_px = (height_px * columns_ + rows_ / 2) / rows_;
     try {
-      return model_.processor().plan_image((height_px * columns_ + rows_ / 2) / rows_, height_px);
+      return num_frames_ == 0 ? processor_.plan_image(width_px, height_px)
+                              : processor_.plan_video(num_frames_, width_px, height_px);
     } catch (const Error& error) {
       if (error.code() != ErrorCode::kInvalidArgument) throw;
       return std::nullopt;
@@ -38,8 +44,9 @@ class ImageShape {
   }
 
  private:
-  const EncoderGraphModel& model_;
+  const ItemProcessor& processor_;
   const ImageCount& count_;
+  std::int64_t num_frames_;
   std::int64_t columns_;
   std::int64_t rows_;
 };
@@ -59,7 +66,7 @@ std::int64_t first_height(std::int64_t end, Property&& property) {
 }  // namespace
 
 NearestImages find_images(const EncoderGraphModel& model, std::int64_t wanted,
-                          const ImageCount& count) {
+                          const ImageCount& count, std::int64_t num_frames) {
   FOVEA_CHECK(wanted >= 1, kInternal, "an image search needs a count of at least 1, got ", wanted);
   NearestImages nearest;
   std::int64_t most = 0;              // of nearest.up_to
@@ -67,7 +74,7 @@ NearestImages find_images(const EncoderGraphModel& model, std::int64_t wanted,
   std::int64_t rows = 1;
   while ((rows + 1) * (rows + 1) <= wanted) ++rows;
   for (; rows >= 1 && most < wanted; --rows) {
-    const ImageShape shape(model, count, wanted / rows, rows);
+    const ImageShape shape(model, count, num_frames, wanted / rows, rows);
     const std::int64_t end = shape.most_height_px() + 1;
     const std::int64_t above =
         first_height(end, [&](std::int64_t height) { return shape.count(height) > wanted; });

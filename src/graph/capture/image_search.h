@@ -27,9 +27,10 @@ struct NearestImages {
 /// must not decrease much. So `up_to` is exact for models that cut an image into a grid, unless a
 /// limit of the model forbids it, and as square as that allows. Its source is the smallest found.
 /// Some thousand calls of plan_image at most for `wanted` of 10,000.
-/// @param wanted >= 1.
+/// @param wanted >= 1. @param num_frames above 0 searches videos of so many frames instead, through
+/// plan_video. @throws Error(kUnsupported) for videos if the model takes none.
 [[nodiscard]] NearestImages find_images(const EncoderGraphModel& model, std::int64_t wanted,
-                                        const ImageCount& count);
+                                        const ImageCount& count, std::int64_t num_frames = 0);
 
 /// The image with the most tokens on a path, up to `tokens`; absent if every image has more or
 /// none.

@@ -14,7 +14,8 @@ using ::testing::HasSubstr;
 
 /// `count` items of 64 patches that take 4 ms eagerly and 2 ms replayed.
 Measurement example(std::int64_t threads, std::int64_t count = 1) {
-  Measurement m{.threads = threads, .what = {.count = count, .patches = 64}};
+  Measurement m{.threads = threads, .load = {.count = count, .patches = 64}};
+  m.timing.items = count;
   m.timing.rows = 16 * count;
   m.timing.budget = 64;
   m.timing.flops = 8e9;
@@ -49,19 +50,19 @@ TEST(LatencyReport, WhatWasNotMeasuredIsADash) {
   EXPECT_TRUE(read_again(results_json(std::vector{m}))[0]["peak_gflops_per_s"].is_null());
 }
 
-TEST(LatencyReport, EnergyIsThatOfARunAnImageAndARow) {
+TEST(LatencyReport, EnergyIsThatOfARunAnItemAndARow) {
   Measurement m = example(0, 4);
   EXPECT_EQ(energy_table(std::vector{m}), "");
   EXPECT_TRUE(read_again(results_json(std::vector{m}))[0]["energy"].is_null());
   m.energy = TowerEnergy{.runs = 100, .run_ms = 20, .watts = 640, .uncertainty = 0.05};
   EXPECT_EQ(energy_table(std::vector{example(0), m}),
-            "patches  rows  runs  mean ms    W       J  J/image   mJ/row     +-\n"
-            "-------  ----  ----  -------  ---  ------  -------  -------  -----\n"
-            " 4 x 64    64   100    20.00  640  12.800    3.200  200.000  5.0 %\n");
+            "patches  rows  runs  mean ms    W       J  J/item   mJ/row     +-\n"
+            "-------  ----  ----  -------  ---  ------  ------  -------  -----\n"
+            " 4 x 64    64   100    20.00  640  12.800   3.200  200.000  5.0 %\n");
   const auto json = read_again(results_json(std::vector{m}))[0]["energy"];
   EXPECT_EQ(json["runs"], 100);
   EXPECT_DOUBLE_EQ(json["joules"].get<double>(), 12.8);
-  EXPECT_DOUBLE_EQ(json["joules_per_image"].get<double>(), 3.2);
+  EXPECT_DOUBLE_EQ(json["joules_per_item"].get<double>(), 3.2);
   EXPECT_DOUBLE_EQ(json["joules_per_row"].get<double>(), 0.2);
   EXPECT_DOUBLE_EQ(json["uncertainty"].get<double>(), 0.05);
 }

@@ -65,7 +65,7 @@ TEST(TowerEnergy, IsNotMeasuredWhereNothingCountsIt) {
                                {.device = "cpu", .num_threads = 1});
   EXPECT_FALSE(engine.stats().energy_joules);
   EXPECT_FALSE(EnergyWatch(engine).stop());
-  EXPECT_FALSE(measure_tower_energy(engine, 64, 1, 1e6)) << "at once";
+  EXPECT_FALSE(measure_tower_energy(engine, {.count = 1, .patches = 64}, 1e6)) << "at once";
 }
 
 TEST(TowerEnergy, JoulesAreThoseOfARun) {
