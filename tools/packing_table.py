@@ -3,16 +3,20 @@
 what it saves to pack a call as a whole instead of 16 items and then 32 at a time.
 
     python3 tools/packing_table.py build/release/apps/cli/fovea
+    python3 tools/packing_table.py build/release/apps/cli/fovea --measure
 
+With --measure, on a GPU: milliseconds of the tower for the same workloads, modelled (the time measured for each graph
+of the plan, eager rows at the rate of the largest graph) and measured (mean of two seconds, random pixels).
 Only sizes are planned; no weights are needed. The mixed photos have log-normal widths (median 812 pixels) and
 common aspect ratios, the documents are pages and slides at usual scanning sizes, the videos have 8 to 512 frames;
 all from a fixed seed. The chat images are drawn as vision-arena-like of fovea bench mm-processor draws them.
 """
 
+import argparse
 import json
 import random
+import re
 import subprocess
-import sys
 import tempfile
 
 QWEN = "bench/configs/qwen3_vl_30b_a3b"
@@ -49,24 +53,28 @@ def chat_images(count):
     return [tuple(round(side * random.uniform(0.85, 1.15)) for side in size) for size in sizes]
 
 
+def write_sizes(file, sizes):
+    file.write("\n".join(f"{w}x{h}" + "".join(f"x{n}f" for n in frames) for w, h, *frames in sizes))
+    file.flush()
+
+
 def plan_runs(fovea, model, sizes, policy, flags, device="cuda"):
-    """(tokens, budget) of every replay or eager run, and the number of sub-batches"""
+    """(path, tokens, budget) of every replay or eager run, and the number of sub-batches"""
     with tempfile.NamedTemporaryFile("w", suffix=".txt") as file:
-        file.write("\n".join(f"{w}x{h}" + "".join(f"x{n}f" for n in frames) for w, h, *frames in sizes))
-        file.flush()
+        write_sizes(file, sizes)
         command = [fovea, "plan", model, "--sizes", "@" + file.name, "--packing", policy, "--json", "--device", device,
                    *flags]
-        batches = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)["batches"]
-    runs = [(tokens, budget) for batch in batches for tokens, budget in zip(batch["tokens"], batch["budgets"])]
-    return runs, len(batches)
+        result = json.loads(subprocess.run(command, check=True, capture_output=True).stdout)
+    runs = [run for batch in result["batches"] for run in zip(result["paths"], batch["tokens"], batch["budgets"])]
+    return runs, len(result["batches"])
 
 
 def plan(fovea, model, sizes, policy, flags):
     """(sub-batches, rows of all budgets, rows of them that are padding, rows that run eagerly)"""
     runs, batches = plan_runs(fovea, model, sizes, policy, flags)
-    computed = sum(budget for _, budget in runs if budget)
-    padding = computed - sum(tokens for tokens, budget in runs if budget)
-    return batches, computed, padding, sum(tokens for tokens, budget in runs if budget is None)
+    computed = sum(budget for _, _, budget in runs if budget)
+    padding = computed - sum(tokens for _, tokens, budget in runs if budget)
+    return batches, computed, padding, sum(tokens for _, tokens, budget in runs if budget is None)
 
 
 def plan_in_windows(fovea, sizes, policy, flags):
@@ -87,12 +95,48 @@ def whole_calls(fovea):
             cells, rows = [f"{workload}, {name}"], []
             whole = plan_runs(fovea, QWEN, sizes, policy, flags)
             for runs, batches in (plan_in_windows(fovea, sizes, policy, flags), whole):
-                rows.append(sum(budget or tokens for tokens, budget in runs))
+                rows.append(sum(budget or tokens for _, tokens, budget in runs))
                 cells += [str(batches), str(rows[-1])]
             print("| " + " | ".join([*cells, f"{100 * (1 - rows[1] / rows[0]):.1f} %"]) + " |")
 
 
+def time_tower(fovea, model, sizes, policy, flags):
+    """Mean milliseconds of the tower, and {(path, budget): milliseconds of its graph}"""
+    with tempfile.NamedTemporaryFile("w", suffix=".txt") as file, tempfile.NamedTemporaryFile(suffix=".json") as report:
+        write_sizes(file, sizes)
+        command = [fovea, "bench", "latency", model, "--load-format", "dummy", "--device", "cuda:0", "--sizes",
+                   "@" + file.name, "--packing", policy, "--repetitions", "1", "--log-level", "info", "--output-json",
+                   report.name, *flags]
+        log = subprocess.run(command, check=True, capture_output=True, text=True).stderr
+        result = json.load(report)["results"][0]
+    graphs = re.findall(r"encoder_graphs\.graph .*?path=(\S+) budget=(\d+) .*?replay_ms=([\d.e+-]+)", log)
+    return result["energy"]["mean_ms"], {(path, int(budget)): float(ms) for path, budget, ms in graphs}
+
+
+def modelled_ms(runs, graphs):
+    """Of a plan, by the times of its graphs"""
+    largest = {path: max(budget for p, budget in graphs if p == path) for path, _ in graphs}
+    return sum(graphs[path, budget] if budget else tokens / largest[path] * graphs[path, largest[path]]
+               for path, tokens, budget in runs if tokens)
+
+
+def measured_table(fovea, workloads):
+    print("| workload | " + " | ".join(f"{policy}: modelled ms | measured" for policy in POLICIES) + " |")
+    print("|---" * (1 + 2 * len(POLICIES)) + "|")
+    for name, model, sizes, flags in workloads:
+        cells = []
+        for policy in POLICIES:
+            measured, graphs = time_tower(fovea, model, sizes, policy, flags)
+            runs, _ = plan_runs(fovea, model, sizes, policy, flags)
+            cells += [f"{modelled_ms(runs, graphs):.1f}", f"{measured:.1f}"]
+        print("| " + " | ".join([name, *cells]) + " |", flush=True)
+
+
 def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("fovea", help="the program")
+    parser.add_argument("--measure", action="store_true", help="time the tower on a GPU instead")
+    args = parser.parse_args()
     random.seed(1)
     photos = mixed_photos(200)
     workloads = [
@@ -104,17 +148,20 @@ def main():
         ("200 mixed photos in tiles, InternVL", INTERNVL, mixed_photos(200), []),
         ("40 videos of 8 to 512 frames", QWEN, videos(40), []),
     ]
+    if args.measure:
+        measured_table(args.fovea, workloads)
+        return
     print("| workload | " + " | ".join(f"{policy}: batches | rows | padding" for policy in POLICIES) + " | eager rows |")
     print("|---" * (2 + 3 * len(POLICIES)) + "|")
     for name, model, sizes, flags in workloads:
         cells, eager = [], []
         for policy in POLICIES:
-            batches, computed, padding, eagerly = plan(sys.argv[1], model, sizes, policy, flags)
+            batches, computed, padding, eagerly = plan(args.fovea, model, sizes, policy, flags)
             cells += [str(batches), str(computed), f"{padding} ({100 * padding / computed:.1f} %)"]
             eager.append(str(eagerly))
         print("| " + " | ".join([name, *cells, ", ".join(eager)]) + " |")
     print()
-    whole_calls(sys.argv[1])
+    whole_calls(args.fovea)
 
 
 if __name__ == "__main__":

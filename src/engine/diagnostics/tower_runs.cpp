@@ -2,6 +2,7 @@
 #include "engine/diagnostics/tower_runs.h"
 
 #include <algorithm>
+#include <cstring>
 #include <random>
 #include <string>
 
@@ -65,7 +66,7 @@ std::vector<ItemPlan> plans_of(const EncoderGraphModel& model, const TowerLoad& 
 
 /// Items of random bytes.
 std::vector<PreparedItem> random_items(std::span<const ItemPlan> plans, bool equal_frames) {
-  std::mt19937 random(0);
+  std::mt19937_64 random(0);
   std::vector<PreparedItem> items;
   items.reserve(plans.size());
   for (const ItemPlan& plan : plans) {
@@ -73,7 +74,10 @@ std::vector<PreparedItem> random_items(std::span<const ItemPlan> plans, bool equ
     item.pixels.resize(plan.pixel_bytes);
     const bool has_equal = equal_frames && plan.unit_bytes[0] > 0;
     const std::size_t drawn = has_equal ? plan.unit_bytes[0] : plan.pixel_bytes;
-    for (std::size_t i = 0; i < drawn; ++i) item.pixels[i] = static_cast<std::uint8_t>(random());
+    for (std::size_t i = 0; i < drawn; i += sizeof(std::uint64_t)) {
+      const std::uint64_t bytes = random();
+      std::memcpy(item.pixels.data() + i, &bytes, std::min(sizeof(bytes), drawn - i));
+    }
     for (std::size_t i = drawn; i < plan.pixel_bytes; ++i) item.pixels[i] = item.pixels[i - drawn];
   }
   return items;
@@ -95,9 +99,9 @@ double flops_of(const EncoderGraphModel& model, const Device& device, const Prep
 TowerRuns::TowerRuns(Engine& engine, const TowerLoad& load, std::string_view who)
     : impl_(*engine.impl_), session_(impl_.sessions.take()) {
   check(load, who);
-  MediaOptions any_size = impl_.options.media;
-  any_size.min_pixels = 1;
-  const auto planner = plan_model(impl_.files, any_size);
+  MediaOptions media = impl_.options.media;
+  if (load.sizes.empty()) media.min_pixels = 1;  // any number of patches
+  const auto planner = plan_model(impl_.files, media);
   storage_ = random_items(plans_of(*planner, load, impl_.options.media.limits), load.equal_frames);
   for (const PreparedItem& item : storage_) items_.push_back(&item);
   FOVEA_CHECK(patches() <= kMaxPatches, kInvalidArgument, who, ": the items have ", patches(),
