@@ -124,6 +124,18 @@ TEST(DataParallelEngine, VerifiesItselfOnEveryReplica) {
   EXPECT_TRUE(names.contains("one equals all, replica 1"));
 }
 
+TEST(DataParallelEngine, TimesAVideoThatAllReplicasShare) {
+  Engine engine = Engine::load(test::golden_folder("qwen3_vl", "golden.safetensors"),
+                               {.device = "cpu",
+                                .data_parallel_size = 2,
+                                .num_threads = 2,
+                                .packing = PackingPolicy::kUnits});
+  (void)time_tower(engine, {.patches = 144, .num_frames = 8}, 0, 1);
+  for (const ReplicaStats& replica : engine.replica_stats()) {
+    EXPECT_EQ(replica.stats.paths[0].live_rows, 2 * 36) << replica.device;
+  }
+}
+
 TEST(DataParallelEngine, TimesTheTowerOverAllReplicas) {
   Engine engine = load("qwen3_vl", 2);
   const TowerTiming timing = time_tower(engine, {.count = 3, .patches = 64}, 0, 2);

@@ -83,13 +83,14 @@ std::vector<PreparedItem> random_items(std::span<const ItemPlan> plans, bool equ
   return items;
 }
 
-/// Of one item on all paths that it takes.
+/// Of one item on all paths that it takes. Units do not attend to each other.
 double flops_of(const EncoderGraphModel& model, const Device& device, const PreparedItem& item) {
   double flops = 0;
   for (PathId path = 0; std::cmp_less(path, model.graph_spec().paths.size()); ++path) {
-    if (item.plan.spec.units_on(path).count == 0) continue;
-    const ItemPart part = ItemPart::whole(item, path);
-    flops += measure_forward(model, device, path, exact_capacity({&part, 1})).flops;
+    const std::int64_t units = item.plan.spec.units_on(path).count;
+    const ItemPart unit{.item = &item, .path = path, .count = 1};
+    flops += static_cast<double>(units) *
+             measure_forward(model, device, path, exact_capacity({&unit, 1})).flops;
   }
   return flops;
 }

@@ -22,16 +22,6 @@ std::vector<T> select(std::span<T const> all, std::span<const std::size_t> indic
   return selected;
 }
 
-/// Spreads items over as many replicas. @param spec_of the sizes of an element.
-template <class T, class SpecOf>
-Assignment assign(const GraphSpec& spec, std::span<T const> items, SpecOf spec_of,
-                  std::size_t num_replicas) {
-  std::vector<ItemSpec> specs;
-  specs.reserve(items.size());
-  for (const T& item : items) specs.push_back(std::invoke(spec_of, item));
-  return assign_items(spec, specs, num_replicas);
-}
-
 }  // namespace
 
 GroupSession::GroupSession(ReplicaGroup& group)
@@ -42,17 +32,36 @@ GroupSession::GroupSession(ReplicaGroup& group)
 }
 
 void GroupSession::run(std::span<const PreparedItem* const> items, const EncodeOptions& how) {
+  std::vector<ItemSpec> specs;
+  specs.reserve(items.size());
+  for (const PreparedItem* item : items) specs.push_back(item->plan.spec);
+  std::vector<const PreparedItem*> prepared;
+  std::vector<ItemShare> shares;
+  for (const ItemPiece& piece : cut(specs)) {
+    prepared.push_back(items[piece.item]);
+    shares.push_back(piece.share);
+  }
   if (sessions_.size() == 1) {
-    (void)sessions_.front()->run(items, how);
+    (void)sessions_.front()->run(prepared, shares, how);
     return;
   }
-  const auto spec_of = [](const PreparedItem* item) { return item->plan.spec; };
+  std::vector<ItemSpec> sizes;
+  for (std::size_t i = 0; i < prepared.size(); ++i) {
+    sizes.push_back(shares[i].spec_of(prepared[i]->plan.spec));
+  }
   const Assignment assignment =
-      assign(group_[0].model().graph_spec(), items, spec_of, sessions_.size());
+      assign_items(group_[0].model().graph_spec(), sizes, sessions_.size());
   for_each_rank([&](std::size_t rank) {
-    const std::span<const std::size_t> share = assignment.items(rank);
-    if (!share.empty()) (void)sessions_[rank]->run(select(items, share), how);
+    const std::span<const std::size_t> own = assignment.items(rank);
+    if (own.empty()) return;
+    (void)sessions_[rank]->run(select<const PreparedItem*>(prepared, own),
+                               select<ItemShare>(shares, own), how);
   });
+}
+
+std::vector<ItemPiece> GroupSession::cut(std::span<const ItemSpec> items) const {
+  const bool are_shared = group_[0].graphs().packing() == PackingPolicy::kUnits;
+  return cut_items(group_[0].model().graph_spec(), items, are_shared ? sessions_.size() : 1);
 }
 
 void GroupSession::attach(std::span<const CallerStream> streams) {
@@ -60,17 +69,19 @@ void GroupSession::attach(std::span<const CallerStream> streams) {
 }
 
 void GroupSession::begin(std::span<const TowerItem> items, const EncodeOptions& how) {
-  const GraphSpec& spec = group_[0].model().graph_spec();
-  std::vector<TowerItem> shares;
-  if (sessions_.size() > 1 && group_[0].graphs().packing() == PackingPolicy::kUnits) {
-    std::vector<ItemSpec> specs;
-    for (const TowerItem& item : items) {
-      specs.push_back(item.spec());
-      if (item.keep != nullptr) specs.back().units = {};  // one unit, to stay whole
-    }
-    items = shares = share(items, cut_items(spec, specs, sessions_.size()));
+  if (sessions_.size() == 1) {
+    sessions_.front()->begin(items, how);
+    return;
   }
-  begin(items, assign(spec, items, &TowerItem::spec, sessions_.size()), how);
+  std::vector<ItemSpec> specs;
+  for (const TowerItem& item : items) {
+    specs.push_back(item.spec());
+    if (item.keep != nullptr) specs.back().units = {};  // one unit, to stay whole
+  }
+  const std::vector<TowerItem> shares = share(items, cut(specs));
+  specs.clear();
+  for (const TowerItem& item : shares) specs.push_back(item.spec());
+  begin(shares, assign_items(group_[0].model().graph_spec(), specs, sessions_.size()), how);
 }
 
 std::vector<TowerItem> GroupSession::share(std::span<const TowerItem> items,

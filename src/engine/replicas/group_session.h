@@ -26,7 +26,8 @@ class GroupSession {
   explicit GroupSession(ReplicaGroup& group);
 
   /// Runs the tower on items spread over the replicas (assign_items), and leaves the rows on the
-  /// devices.
+  /// devices. Where items are packed by units, those that cost much are shared by all replicas
+  /// (cut_items).
   /// @throws Error of the first replica, in their order, that failed; with several replicas its
   /// message names it. All replicas have ended by then, and are usable afterwards.
   void run(std::span<const PreparedItem* const> items, const EncodeOptions& how);
@@ -35,8 +36,7 @@ class GroupSession {
   void attach(std::span<const CallerStream> streams);
   /// As run; the rows of each item are in its target after finish(). The next call may be a begin:
   /// its tower runs while these rows leave the devices (ReplicaSession::begin). After an error call
-  /// abandon(); targets are then in part as they were. Where items are packed by units, those that
-  /// cost much are shared by all replicas (cut_items), but for those that a cache keeps.
+  /// abandon(); targets are then in part as they were. Items that a cache keeps are not shared.
   void begin(std::span<const TowerItem> items, const EncodeOptions& how);
   /// As above with the items spread as the caller says.
   void begin(std::span<const TowerItem> items, const Assignment& assignment,
@@ -54,6 +54,8 @@ class GroupSession {
   /// Calls work(rank) for every replica, on a thread each.
   void for_each_rank(const std::function<void(std::size_t)>& work);
   [[nodiscard]] std::size_t sender_of(const RowMove& move) const;
+  /// As cut_items, whole where items are not packed by units.
+  [[nodiscard]] std::vector<ItemPiece> cut(std::span<const ItemSpec> items) const;
   /// Items and shares of items. @param pieces of `items`.
   [[nodiscard]] std::vector<TowerItem> share(std::span<const TowerItem> items,
                                              std::span<const ItemPiece> pieces);

@@ -33,10 +33,10 @@ void share_times(std::span<const TowerItem> items, std::span<const ItemUse> uses
 ReplicaSession::ReplicaSession(Replica& replica) : replica_(replica), mover_(replica.device()) {}
 
 std::span<const TensorView> ReplicaSession::run(std::span<const PreparedItem* const> items,
+                                                std::span<const ItemShare> shares,
                                                 const EncodeOptions& how) {
   RunTimes times;
-  const std::vector<ItemShare> whole(items.size());
-  return run(items, whole, how, times, nullptr);
+  return run(items, shares, how, times, nullptr);
 }
 
 std::span<const TensorView> ReplicaSession::run(std::span<const PreparedItem* const> items,

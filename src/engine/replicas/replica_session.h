@@ -36,11 +36,12 @@ class ReplicaSession {
   /// `replica` must outlive the session.
   explicit ReplicaSession(Replica& replica);
 
-  /// Runs the tower on prepared items. The rows of items[i] are device memory, valid until the next
-  /// run.
+  /// Runs the tower on prepared items, or on shares of them, one for each. The rows of items[i] are
+  /// device memory, valid until the next run.
   /// @throws Error of the model or the device, or of the interrupt of this thread; session and
   /// replica are usable afterwards.
   [[nodiscard]] std::span<const TensorView> run(std::span<const PreparedItem* const> items,
+                                                std::span<const ItemShare> shares,
                                                 const EncodeOptions& how);
 
   /// Rows for GPUs are ordered with these streams of the caller, until finish().
@@ -64,7 +65,7 @@ class ReplicaSession {
   [[nodiscard]] Replica& replica() const noexcept { return replica_; }
 
  private:
-  /// As run for shares, one for each item; fills in uses_.
+  /// As above; fills in uses_.
   /// @param times of the run. @param reader as RunOptions.
   std::span<const TensorView> run(std::span<const PreparedItem* const> items,
                                   std::span<const ItemShare> shares, const EncodeOptions& how,

@@ -26,6 +26,9 @@ TEST(TimeTower, TemporalPatchesHaveThePatchesAskedFor) {
   const TowerTiming timing = time_tower(pairs, {.count = 2, .patches = 144, .num_frames = 5}, 0, 1);
   EXPECT_EQ(timing.patches, 2 * 3 * 144);  // the last frame is a pair with itself
   EXPECT_EQ(timing.rows, 2 * 3 * 36);
+  const TowerTiming pair = time_tower(pairs, {.patches = 256, .num_frames = 2}, 0, 1);
+  const TowerTiming more = time_tower(pairs, {.patches = 256, .num_frames = 8}, 0, 1);
+  EXPECT_DOUBLE_EQ(more.flops, 4 * pair.flops);
   Engine singles = load("internvl");
   EXPECT_EQ(time_tower(singles, {.patches = 16, .num_frames = 5}, 0, 1).rows, 5 * 4);
   Engine images = load("llama4");

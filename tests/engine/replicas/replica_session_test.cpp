@@ -81,7 +81,8 @@ TEST_P(ReplicaSessionTest, RowsLeaveWhileTheNextBatchesRun) {
 
 TEST_P(ReplicaSessionTest, RowsOfABatchLieOneAfterTheOther) {
   const Batch items = batch({{1, 4, 4}, {1, 2, 2}});
-  const std::span<const TensorView> rows = session_.run(items.pointers(), {});
+  const std::span<const TensorView> rows =
+      session_.run(items.pointers(), std::vector<ItemShare>(2), {});
   ASSERT_EQ(rows.size(), 2u);
   EXPECT_EQ(rows[0].shape, (Shape{4, model_.graph_spec().out_width}));
   EXPECT_EQ(rows[1].data, rows[0].data + rows[0].bytes());
@@ -147,8 +148,10 @@ TEST(ReplicaSession, WorksAgainAfterMemoryWasShort) {
   ReplicaSession session(replica);
   const Batch items = test::mock_batch(model, {{1, 4, 4}});
   device.fail_once_after(0);
-  test::expect_error(ErrorCode::kOutOfMemory, "", [&] { (void)session.run(items.pointers(), {}); });
-  EXPECT_EQ(session.run(items.pointers(), {}).size(), 1u);
+  const std::vector<ItemShare> whole(1);
+  test::expect_error(ErrorCode::kOutOfMemory, "",
+                     [&] { (void)session.run(items.pointers(), whole, {}); });
+  EXPECT_EQ(session.run(items.pointers(), whole, {}).size(), 1u);
 }
 
 }  // namespace

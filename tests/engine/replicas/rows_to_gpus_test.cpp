@@ -76,7 +76,7 @@ class RowsToGpus : public ::testing::Test {
   void run_another_caller() {
     const Batch items = batch(99);
     ReplicaSession other(replica_);
-    (void)other.run(items.pointers(), {});
+    (void)other.run(items.pointers(), std::vector<ItemShare>(items.pointers().size()), {});
   }
 
   test::MockModel model_;

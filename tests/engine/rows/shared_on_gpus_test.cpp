@@ -53,6 +53,8 @@ TEST(SharedOnGpus, HaveTheRowsOfOneGpu) {
     SCOPED_TRACE(family);
     Engine alone = load(family, "cuda:0");
     Engine both = load(family, "cuda:0,cuda:1");
+    alone.warm_up();
+    both.warm_up();
     for (const bool eager : {false, true}) {
       const EncodeOptions how{.dtype = RowDType::kFloat32, .enforce_eager = eager};
       const Embedding expected = alone.encode({&item, 1}, how)[0];
