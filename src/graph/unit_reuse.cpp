@@ -71,6 +71,19 @@ void UnitReuse::find(std::span<const PreparedItem* const> items, std::span<const
 }
 
 void UnitReuse::compare(std::span<Digest> alike) {
+  // Mostly all are equal, and one look at their bytes is enough.
+  const Unit first = alike.front().unit;
+  const auto others = std::partition(alike.begin() + 1, alike.end(), [&](const Digest& digest) {
+    return are_equal(first, digest.unit);
+  });
+  for (auto copy = alike.begin() + 1; copy != others; ++copy) {
+    copies_.push_back({first, copy->unit});
+  }
+  compare_digests({others, alike.end()});
+}
+
+void UnitReuse::compare_digests(std::span<Digest> alike) {
+  if (alike.size() < 2) return;
   for (Digest& digest : alike) digest.value = digest_of(part(digest.unit).pixels());
   std::ranges::sort(alike);
   const Digest* source = &alike.front();  // the first unit of its digest

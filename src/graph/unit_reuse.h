@@ -60,8 +60,10 @@ class UnitReuse {
     return shares_.empty() ? ItemShare{} : shares_[item];
   }
   [[nodiscard]] bool are_equal(const Unit& a, const Unit& b) const;
-  /// Adds the copies among units whose digests agree.
+  /// Adds the copies among units whose samples agree.
   void compare(std::span<Digest> alike);
+  /// The same by a digest of all bytes, for units that do not equal the first of their sample.
+  void compare_digests(std::span<Digest> alike);
   [[nodiscard]] bool is_copy(const Unit& unit) const;
   [[nodiscard]] std::span<const Unit> copies_in(std::size_t item) const;
 

@@ -99,6 +99,18 @@ TEST_F(UnitReuseTest, OneByteMakesADifferenceWhereverItLies) {
   }
 }
 
+TEST_F(UnitReuseTest, UnitsThatDifferOutsideTheSampleHaveCopiesOfTheirOwn) {
+  for (std::size_t byte = 0; byte < 1000; byte += 7) {
+    items_ = {video({1, 1, 1, 1, 1, 1})};
+    for (const std::size_t unit : {1, 3, 4}) items_[0].pixels[1000 * unit + byte] = 9;
+    items_[0].pixels[1000 * 5 + byte] = 8;
+    find();
+    ASSERT_EQ(parts(0, 0, 3), "0+2 5+1") << byte;
+    ASSERT_EQ(reuse_.copies_of({0, 0, 0}).size(), 1U);
+    ASSERT_EQ(reuse_.copies_of({0, 0, 1}).size(), 2U);
+  }
+}
+
 TEST_F(UnitReuseTest, AnotherGridOrLayoutIsAnotherUnit) {
   const auto copies_beside = [&](auto&& change) {
     items_ = {video({1}), video({1})};
