@@ -14,6 +14,7 @@ all from a fixed seed. The chat images are drawn as vision-arena-like of fovea b
 
 import argparse
 import json
+import pathlib
 import random
 import re
 import subprocess
@@ -102,13 +103,14 @@ def whole_calls(fovea):
 
 def time_tower(fovea, model, sizes, policy, flags):
     """Mean milliseconds of the tower, and {(path, budget): milliseconds of its graph}"""
-    with tempfile.NamedTemporaryFile("w", suffix=".txt") as file, tempfile.NamedTemporaryFile(suffix=".json") as report:
+    with tempfile.NamedTemporaryFile("w", suffix=".txt") as file, tempfile.TemporaryDirectory() as folder:
         write_sizes(file, sizes)
+        report = pathlib.Path(folder, "report.json")
         command = [fovea, "bench", "latency", model, "--load-format", "dummy", "--device", "cuda:0", "--sizes",
                    "@" + file.name, "--packing", policy, "--repetitions", "1", "--log-level", "info", "--output-json",
-                   report.name, *flags]
+                   report, *flags]
         log = subprocess.run(command, check=True, capture_output=True, text=True).stderr
-        result = json.load(report)["results"][0]
+        result = json.loads(report.read_text())["results"][0]
     graphs = re.findall(r"encoder_graphs\.graph .*?path=(\S+) budget=(\d+) .*?replay_ms=([\d.e+-]+)", log)
     return result["energy"]["mean_ms"], {(path, int(budget)): float(ms) for path, budget, ms in graphs}
 
