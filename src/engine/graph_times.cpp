@@ -20,7 +20,7 @@ namespace fovea {
 namespace {
 
 /// Raised when what is measured changes, so that older times are not taken for it.
-constexpr int kMeasurement = 3;
+constexpr int kMeasurement = 4;
 constexpr std::size_t kMaxFileBytes = std::size_t{4} << 20;  // some 20,000 graphs
 
 /// Everything in the directory that decides about geometry and about the sizes of images.

@@ -92,6 +92,10 @@ struct PathCost {
   double eager_per_token = 1.25;  ///< of loads above the largest budget
 };
 
+/// More replays must cost less than fewer by this factor: costs are measured to 1 %, and every
+/// replay is one more launch.
+inline constexpr double kWorthMoreRuns = 0.99;
+
 /// Cost of sub-batches per path. Without measurements a replay costs its budget, full or not.
 struct PackingCosts {
   std::vector<PathCost> paths;

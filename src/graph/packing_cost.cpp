@@ -186,7 +186,7 @@ void pack_by_cost(std::span<const ItemSpec> items, const PackingLimits& limits,
   for (const std::int64_t& index : sorted.alone) {
     append(filled, items, std::span(&index, 1), limits);
   }
-  if (total_cost(filled, limits, costs) < total_cost(packing, limits, costs)) {
+  if (total_cost(filled, limits, costs) < kWorthMoreRuns * total_cost(packing, limits, costs)) {
     packing = std::move(filled);
   }
 }

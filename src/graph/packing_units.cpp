@@ -166,7 +166,7 @@ class UnitPacker {
     if (end.tokens == 0) return together;
     const Choice rest = choose(end, tokens - end.tokens);
     const Choice apart{costs.replay[index - 1].at(end.tokens) + rest.cost, end};
-    return is_less(apart.cost, together.cost) ? apart : together;
+    return apart.cost < kWorthMoreRuns * together.cost ? apart : together;
   }
 
   std::span<const ItemSpec> items_;

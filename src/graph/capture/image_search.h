@@ -8,8 +8,7 @@
 
 namespace fovea {
 
-/// Tokens of a common image. Loads are made of images up to this size where there is a choice, so
-/// that the share of attention is typical.
+/// Tokens of a common image.
 inline constexpr std::int64_t kTypicalTokens = 1024;
 
 /// The number of an image that a search counts: its patches, or its tokens on a path.

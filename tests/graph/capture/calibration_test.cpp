@@ -20,12 +20,16 @@ TEST(Calibration, FillsAGraphWithEqualImages) {
   ASSERT_EQ(one.size(), 1u);
   EXPECT_EQ(one[0].plan.spec.out_rows, 64);
   EXPECT_EQ(one[0].pixels.size(), one[0].plan.pixel_bytes);
-  // 1024 tokens each, as many as fit.
-  EXPECT_EQ(filling_items(model, 0, {.tokens = 4096, .items = 8, .seqs = 8}).size(), 4u);
-  // Not one of 1024: a load of two thirds would say little about a full one.
-  const auto two = filling_items(model, 0, {.tokens = 1536, .items = 8, .seqs = 8});
+  // 256 tokens each in all graphs, so that none has a larger share of attention.
+  for (const std::int64_t images : {1, 2, 4, 16}) {
+    const auto some = filling_items(model, 0, {.tokens = 256 * images, .items = 16, .seqs = 16});
+    ASSERT_EQ(std::ssize(some), images);
+    EXPECT_EQ(some[0].plan.spec.out_rows, 256);
+  }
+  // Not one of 256: a load of two thirds would say little about a full one.
+  const auto two = filling_items(model, 0, {.tokens = 384, .items = 8, .seqs = 8});
   ASSERT_EQ(two.size(), 2u);
-  EXPECT_EQ(two[0].plan.spec.out_rows, 768);
+  EXPECT_EQ(two[0].plan.spec.out_rows, 192);
 }
 
 TEST(Calibration, FewImagesAreAsLargeAsItTakesToFillAGraph) {
