@@ -26,6 +26,7 @@ struct Item {
   SharedItem* shared = nullptr;               ///< its shares, if it comes a few units at a time
 
   [[nodiscard]] Embedding& result() const noexcept { return *target.result; }
+  [[nodiscard]] ItemAhead ahead() const noexcept { return {.plan = plan ? &*plan : nullptr}; }
 };
 
 /// Some items of a call, in the order in which something is done with them.

@@ -15,7 +15,6 @@
 #include "core/row_dtype.h"
 #include "core/stopwatch.h"
 #include "engine/prepare/check_item.h"
-#include "engine/prepare/frame_writer.h"
 #include "engine/prepare/item_deadline.h"
 #include "engine/prepare/lost_frames.h"
 #include "media/decode_image.h"
@@ -37,22 +36,22 @@ struct Long {};
 /// The way of one item from its source to resized bytes.
 class Preparation {
  public:
-  /// @param place, `plan` and `sink` as prepare_media. @param result is filled in. All must outlive
-  /// this object.
+  /// @param place, `ahead` and `sink` as prepare_media. @param result is filled in. All must
+  /// outlive this object.
   Preparation(const PrepareContext& context, const MediaItem& media, WindowBudget::Place* place,
-              const ItemPlan* plan, const UnitSink* sink, PreparedMedia& result)
+              const ItemAhead& ahead, const UnitSink* sink, PreparedMedia& result)
       : context_(context),
         sink_(sink),
         processor_(context.model.processor()),
         media_(media),
         place_(place),
-        plan_(plan),
+        ahead_(ahead),
         result_(result),
         deadline_(media.name, limits().decode_deadline),
-        writer_(processor_, media, limits(), result.item, plan) {
-    if (sink == nullptr) return;
+        writer_(processor_, media, limits(), result.item, ahead) {
+    if (!comes_in_units()) return;
     const auto hold = [this](PreparedItem units, const UnitRange& range) { send(units, range); };
-    writer_.send_units(hold, sink->most_bytes);
+    writer_.send_units(hold, sink != nullptr ? sink->most_bytes : ahead.plan->pixel_bytes);
   }
 
   /// @throws Postponed, Long.
@@ -60,7 +59,7 @@ class Preparation {
     if (place_ != nullptr && place_->is_too_late()) throw Postponed();
     check_source(media_);
     std::visit([this](const auto& source) { add(source); }, media_.source);
-    if (sink_ == nullptr) return;
+    if (!comes_in_units()) return;
     result_.item = std::move(held_.item);
     result_.units = held_.units;
   }
@@ -69,6 +68,11 @@ class Preparation {
   [[nodiscard]] const MediaLimits& limits() const { return context_.options.limits; }
 
   [[nodiscard]] bool is_video() const noexcept { return media_.modality == Modality::kVideo; }
+
+  /// Whether pixels are not collected in the item, but in the units that came last.
+  [[nodiscard]] bool comes_in_units() const noexcept {
+    return sink_ != nullptr || ahead_.is_part();
+  }
 
   // Rows that need no tower: do they fit their description, and the model?
 
@@ -96,7 +100,8 @@ class Preparation {
     const Stopwatch watch;
     const auto& [t, h, w] = values.grid_thw;
     ItemPlan& plan = result_.item.plan;
-    plan = plan_ != nullptr ? *plan_ : processor_.plan_grid(media_.modality, values.grid_thw);
+    plan = ahead_.plan != nullptr ? *ahead_.plan
+                                  : processor_.plan_grid(media_.modality, values.grid_thw);
     media::check_num_patches(plan.spec.input_rows, media_.name, limits());
     FOVEA_CHECK(plan.spec.input_rows == patches.num_rows, kInvalidArgument, media_.name,
                 ": grid_thw ", t, "x", h, "x", w, " has ", plan.spec.input_rows,
@@ -117,8 +122,8 @@ class Preparation {
     claim(writer_.plan_for(rgb.width_px, rgb.height_px));
     const std::span<const std::uint8_t> bytes = rgb.bytes.view();
     const std::size_t frame_bytes = bytes.size() / static_cast<std::size_t>(rgb.num_frames);
-    for (std::size_t begin = 0; begin < bytes.size(); begin += frame_bytes) {
-      add_frame({bytes.data() + begin, rgb.width_px, rgb.height_px});
+    while (const std::optional<std::size_t> frame = next_frame()) {
+      add_frame({bytes.data() + *frame * frame_bytes, rgb.width_px, rgb.height_px});
     }
     finish_frames();
   }
@@ -130,8 +135,8 @@ class Preparation {
 
   void add(const EncodedFrames& encoded) {
     writer_.expect(std::ssize(encoded.frames));
-    for (std::size_t i = 0; i < encoded.frames.size(); ++i) {
-      add_image_bytes(encoded.frames[i].view(), frame_name(media_, i));
+    while (const std::optional<std::size_t> frame = next_frame()) {
+      add_image_bytes(encoded.frames[*frame].view(), frame_name(media_, *frame));
     }
     finish_frames();
   }
@@ -170,9 +175,16 @@ class Preparation {
     finish();
   }
 
+  /// The frame that the writer waits for; absent: it has all that are wanted.
+  [[nodiscard]] std::optional<std::size_t> next_frame() const {
+    if (writer_.next_frame() == writer_.end_frame()) return std::nullopt;
+    return static_cast<std::size_t>(writer_.next_frame());
+  }
+
   void add_files(std::span<const std::string> paths) {
     writer_.expect(std::ssize(paths));
-    for (const std::string& path : paths) {
+    while (const std::optional<std::size_t> frame = next_frame()) {
+      const std::string& path = paths[*frame];
       const Stopwatch watch;
       const std::vector<std::uint8_t> bytes = read_file(path, limits().max_image_bytes);
       result_.times.read_ms += watch.elapsed_ms();
@@ -276,7 +288,7 @@ class Preparation {
 
   /// Hands on the units before; the last ones stay until everything is known.
   void send(PreparedItem& units, const UnitRange& range) {
-    if (range.first > 0) {
+    if (range.first > ahead_.units.first) {
       (void)wait([&] {
         sink_->take(std::move(held_));
         return true;
@@ -292,10 +304,11 @@ class Preparation {
     FOVEA_CHECK(is_cut || plan.pixel_bytes <= kAddressable, kInvalidArgument, media_.name, ": ",
                 plan.pixel_bytes, " bytes of resized pixels are more than one item can have (",
                 kAddressable, "), but for videos with packing by units");
-    if (is_cut && sink_ == nullptr && plan.pixel_bytes > context_.most_bytes) throw Long();
+    const std::size_t wanted = plan_of_units(plan, ahead_.units).pixel_bytes;
+    if (is_cut && sink_ == nullptr && wanted > context_.most_bytes) throw Long();
     WindowBudget::Place* const place = std::exchange(place_, nullptr);
     if (place == nullptr) return;
-    if (!wait([&] { return place->take(plan.pixel_bytes); })) throw Postponed();
+    if (!wait([&] { return place->take(wanted); })) throw Postponed();
   }
 
   [[nodiscard]] DecodeBudget::Share take(std::size_t bytes) {
@@ -308,7 +321,7 @@ class Preparation {
   const ItemProcessor& processor_;
   const MediaItem& media_;
   WindowBudget::Place* place_;  // null: there is room
-  const ItemPlan* plan_;        // made ahead; null: none
+  const ItemAhead ahead_;
   PreparedMedia& result_;
   ItemDeadline deadline_;
   FrameWriter writer_;
@@ -380,11 +393,11 @@ std::optional<ItemPlan> plan_ahead(const EncoderGraphModel& model, const MediaIt
 }
 
 PreparedMedia prepare_media(const PrepareContext& context, const MediaItem& media,
-                            WindowBudget::Place* place, const ItemPlan* plan,
+                            WindowBudget::Place* place, const ItemAhead& ahead,
                             const UnitSink* sink) {
   PreparedMedia result;
   try {
-    Preparation(context, media, place, plan, sink, result).run();
+    Preparation(context, media, place, ahead, sink, result).run();
   } catch (const Postponed&) {
     return {.postponed = true};
   } catch (const Long&) {

@@ -8,6 +8,7 @@
 
 #include "core/thread_pool.h"
 #include "engine/prepare/decode_budget.h"
+#include "engine/prepare/frame_writer.h"
 #include "engine/prepare/window_budget.h"
 #include "fovea/embedding.h"
 #include "fovea/log.h"
@@ -22,7 +23,7 @@ namespace fovea {
 /// empty where the source is finished rows, which are checked alone.
 struct PreparedMedia {
   PreparedItem item;
-  UnitRange units = {};  ///< of an item that comes a few units at a time: those that are here
+  UnitRange units = {};  ///< of an item that does not come as a whole: those that are here
   bool is_last = true;   ///< no more units of it will come
   std::vector<double>
       timestamps;  ///< of the temporal patches of a video, ItemProcessor::timestamps
@@ -63,13 +64,13 @@ struct UnitSink {
 /// and then has options.limits.decode_deadline for the rest: missing that is an Error of the item.
 /// @param place of the item in its window: without room there it is postponed before it is decoded.
 /// Null: there is room.
-/// @param plan of the item, as plan_ahead made it; used unless what is decoded has another size,
-/// which a file may have by now. Null: none.
+/// @param ahead of the item, with a plan of plan_ahead; used unless what is decoded has another
+/// size, which a file may have by now.
 /// @param sink where all units go; null: they stay in the result.
 /// @throws Error(kCancelled) or Error(kDeadline), as check_interrupt, if the thread is to end.
 [[nodiscard]] PreparedMedia prepare_media(const PrepareContext& context, const MediaItem& media,
                                           WindowBudget::Place* place = nullptr,
-                                          const ItemPlan* plan = nullptr,
+                                          const ItemAhead& ahead = {},
                                           const UnitSink* sink = nullptr);
 
 /// As prepare_media for all of `media` at once, spread over the pool.

@@ -22,8 +22,8 @@ void prepare(const PreparedWindows::Source& source, const Selection& items,
     const auto place = static_cast<std::size_t>(i);
     WindowBudget::Place own(budget, place);
     Item& item = *items[place];
-    item.prepared = prepare_media(source.context, *item.media, most_bytes == 0 ? nullptr : &own,
-                                  item.plan ? &*item.plan : nullptr);
+    item.prepared =
+        prepare_media(source.context, *item.media, most_bytes == 0 ? nullptr : &own, item.ahead());
   });
 }
 
@@ -49,8 +49,7 @@ void PreparedWindows::prepare_first() {
   if (const Window& window = windows_.front(); window.is_stream) {
     constexpr std::size_t kTakes = 4;  // one runs, three are ahead
     const Item& item = *window.items.front();
-    stream_.emplace(source_.context, *item.media, item.plan ? &*item.plan : nullptr,
-                    source_.window_bytes / kTakes);
+    stream_.emplace(source_.context, *item.media, item.ahead(), source_.window_bytes / kTakes);
     return;
   }
   const std::launch policy = source_.on_host ? std::launch::deferred : std::launch::async;

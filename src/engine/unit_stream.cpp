@@ -15,13 +15,13 @@ struct Closed {};
 
 }  // namespace
 
-UnitStream::UnitStream(const PrepareContext& context, const MediaItem& media, const ItemPlan* plan,
-                       std::size_t most_bytes) {
-  const auto run = [this, &context, &media, plan, most_bytes, under = current_interrupt()] {
+UnitStream::UnitStream(const PrepareContext& context, const MediaItem& media,
+                       const ItemAhead& ahead, std::size_t most_bytes) {
+  const auto run = [this, &context, &media, ahead, most_bytes, under = current_interrupt()] {
     const InterruptScope scope(under);
     const UnitSink sink{[this](PreparedMedia units) { put(std::move(units)); }, most_bytes};
     try {
-      put(prepare_media(context, media, nullptr, plan, &sink));
+      put(prepare_media(context, media, nullptr, ahead, &sink));
     } catch (const Closed&) {
     } catch (...) {
       const std::lock_guard lock(mutex_);

@@ -14,9 +14,9 @@ namespace fovea {
 /// thread that makes this object. The thread is at most three takes ahead. Not thread-safe.
 class UnitStream {
  public:
-  /// @param plan of the item, as prepare_media; null: none. @param most_bytes of pixels at a time.
-  /// `context`, `media` and `plan` must outlive this object.
-  UnitStream(const PrepareContext& context, const MediaItem& media, const ItemPlan* plan,
+  /// @param ahead of the item, as prepare_media. @param most_bytes of pixels at a time.
+  /// `context`, `media` and the plan must outlive this object.
+  UnitStream(const PrepareContext& context, const MediaItem& media, const ItemAhead& ahead,
              std::size_t most_bytes);
   UnitStream(const UnitStream&) = delete;
   UnitStream& operator=(const UnitStream&) = delete;
@@ -24,7 +24,8 @@ class UnitStream {
   ~UnitStream();
 
   /// Waits for the next units; the last have the times and timestamps of the item. If it begins
-  /// again with the first unit, what came before does not count. An error is the last.
+  /// again with the first unit that is wanted, what came before does not count. An error is the
+  /// last.
   /// @throws Error(kCancelled) or Error(kDeadline) if the interrupt ends it.
   [[nodiscard]] PreparedMedia next();
 

@@ -84,7 +84,8 @@ TEST_F(Prepare, APlanIsMadeOnce) {
     const std::optional<ItemPlan> plan = plan_ahead(ahead, media, options_);
     ASSERT_TRUE(plan);
     EXPECT_EQ(ahead.plans(), 1);
-    const PreparedMedia by_plan = prepare_media({ahead, options_, budget}, media, nullptr, &*plan);
+    const PreparedMedia by_plan =
+        prepare_media({ahead, options_, budget}, media, nullptr, {&*plan});
     EXPECT_EQ(ahead.plans(), 1);
     const CountingModel later(*model_);
     EXPECT_EQ(prepare_media({later, options_, budget}, media).item.pixels, by_plan.item.pixels);
@@ -100,10 +101,32 @@ TEST_F(Prepare, APlanOfAnotherSizeIsMadeAnew) {
         image_rgb(std::vector<std::uint8_t>(640 * 480 * 3), 640, 480, "larger")}) {
     const std::optional<ItemPlan> stale = plan_ahead(*model_, other, options_);
     const PreparedMedia prepared =
-        prepare_media({*model_, options_, budget}, image_file(photo_), nullptr, &*stale);
+        prepare_media({*model_, options_, budget}, image_file(photo_), nullptr, {&*stale});
     EXPECT_EQ(prepared.item.plan.grid, photo.item.plan.grid);
     EXPECT_EQ(prepared.item.pixels, photo.item.pixels);
   }
+}
+
+TEST_F(Prepare, UnitsOfAVideoThatAreWantedAloneNeedNoOtherFrames) {
+  DecodeBudget budget(decode_budget_bytes(options_.limits, 1));
+  const std::vector<std::uint8_t> bytes = read_file(photo_, 1 << 20);
+  std::vector<MediaBytes> frames(8, bytes);
+  const PreparedMedia whole = prepare(video_frames(frames, "clip"));
+  frames[3] = {1, 2, 3};
+  frames[6] = {1, 2, 3};
+  const ItemAhead ahead{&whole.item.plan, {2, 1}};  // frames 4 and 5
+  const PreparedMedia part =
+      prepare_media({*model_, options_, budget}, video_frames(frames, "clip"), nullptr, ahead);
+  ASSERT_FALSE(part.error);
+  EXPECT_EQ(part.units, ahead.units);
+  EXPECT_EQ(part.item.first_byte, 2 * whole.item.plan.unit_bytes[0]);
+  EXPECT_TRUE(std::ranges::equal(
+      part.item.pixels,
+      std::span(whole.item.pixels).subspan(part.item.first_byte, whole.item.plan.unit_bytes[0])));
+  EXPECT_EQ(part.timestamps, whole.timestamps);
+  const ItemAhead all{&whole.item.plan, {0, 4}};
+  EXPECT_TRUE(
+      prepare_media({*model_, options_, budget}, video_frames(frames, "clip"), nullptr, all).error);
 }
 
 TEST_F(Prepare, SizesOfTheRestAreNotKnownAhead) {

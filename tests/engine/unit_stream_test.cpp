@@ -55,7 +55,7 @@ class UnitStreamTest : public ::testing::Test {
   [[nodiscard]] std::vector<PreparedMedia> takes_of(const MediaItem& media,
                                                     std::size_t most_bytes) {
     std::vector<PreparedMedia> takes;
-    UnitStream stream(context(), media, nullptr, most_bytes);
+    UnitStream stream(context(), media, {}, most_bytes);
     do {
       takes.push_back(stream.next());
     } while (!takes.back().is_last);
@@ -108,9 +108,28 @@ TEST_F(UnitStreamTest, APlanThatIsThereIsUsed) {
   const test::CountingModel counting(*model_);
   const MediaItem media = clip(8);
   const std::optional<ItemPlan> plan = plan_ahead(*model_, media, options_);
-  UnitStream stream({counting, options_, budget_}, media, &*plan, unit_bytes(8));
+  UnitStream stream({counting, options_, budget_}, media, {&*plan}, unit_bytes(8));
   while (!stream.next().is_last) continue;
   EXPECT_EQ(counting.plans(), 0);
+}
+
+TEST_F(UnitStreamTest, TheUnitsThatAreWantedComeAlone) {
+  const MediaItem media = clip(15);
+  const PreparedMedia whole = prepare_media(context(), media);
+  const std::size_t unit = whole.item.plan.unit_bytes[0];
+  UnitStream stream(context(), media, {&whole.item.plan, {3, 5}}, 2 * unit);
+  std::vector<PreparedMedia> takes;
+  do {
+    takes.push_back(stream.next());
+  } while (!takes.back().is_last);
+  EXPECT_EQ(ranges_of(takes), (std::vector<UnitRange>{{3, 2}, {5, 2}, {7, 1}}));
+  EXPECT_EQ(takes.back().timestamps, whole.timestamps) << "of all units";
+  for (const PreparedMedia& take : takes) {
+    const std::vector<std::uint8_t>& pixels = take.item.pixels;
+    EXPECT_TRUE(
+        std::equal(pixels.begin(), pixels.end(),
+                   whole.item.pixels.begin() + static_cast<std::ptrdiff_t>(take.item.first_byte)));
+  }
 }
 
 TEST_F(UnitStreamTest, AnErrorInTheMiddleIsTheLastTake) {
@@ -151,7 +170,7 @@ TEST_F(UnitStreamTest, ADamagedFileBeginsAgainWithItsFirstUnit) {
 TEST_F(UnitStreamTest, TheThreadStaysThreeTakesAhead) {
   const test::CountingModel counting(*model_);
   const MediaItem media = clip(40);
-  UnitStream stream({counting, options_, budget_}, media, nullptr, unit_bytes(40));
+  UnitStream stream({counting, options_, budget_}, media, {}, unit_bytes(40));
   for (int taken = 0; taken < 5; ++taken) {
     const int most = 2 * (taken + 3);
     while (counting.frames() < most) std::this_thread::yield();
@@ -166,7 +185,7 @@ TEST_F(UnitStreamTest, NobodyHasToTakeWhatIsThere) {
   for (int taken = 0; taken < 5; ++taken) {
     const test::CountingModel counting(*model_);
     {
-      UnitStream stream({counting, options_, budget_}, media, nullptr, unit_bytes(40));
+      UnitStream stream({counting, options_, budget_}, media, {}, unit_bytes(40));
       for (int i = 0; i < taken; ++i) (void)stream.next();
       // Sometimes the thread waits by now, sometimes it is on its way.
       while (taken % 2 == 1 && counting.frames() < 2 * (taken + 3)) std::this_thread::yield();
@@ -183,7 +202,7 @@ TEST_F(UnitStreamTest, AnInterruptEndsTheTakes) {
                               late ? Interrupt::Clock::now() : Interrupt::Clock::time_point::max(),
                               "call");
     const InterruptScope scope(&interrupt);
-    UnitStream stream(context(), media, nullptr, unit_bytes(40));
+    UnitStream stream(context(), media, {}, unit_bytes(40));
     if (!late) {
       (void)stream.next();
       source.request_stop();
@@ -202,7 +221,7 @@ TEST_F(UnitStreamTest, AnInterruptEndsAWaitForTheNextTake) {
   std::stop_source source;
   const Interrupt interrupt(source.get_token(), Interrupt::Clock::time_point::max(), "call");
   const InterruptScope scope(&interrupt);
-  UnitStream stream(context(), media, nullptr, unit_bytes(40));
+  UnitStream stream(context(), media, {}, unit_bytes(40));
   const std::jthread client([&] { source.request_stop(); });
   test::expect_error(ErrorCode::kCancelled, "", [&] { (void)stream.next(); });
 }

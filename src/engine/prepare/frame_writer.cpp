@@ -21,6 +21,16 @@ bool is_row_of_frames(const ItemPlan& plan) noexcept {
          ItemShare::path_of(plan.spec) == 0 && plan.unit_bytes[0] > 0;
 }
 
+ItemPlan plan_of_units(const ItemPlan& plan, const UnitRange& units) {
+  ItemPlan part = plan;
+  part.spec = ItemShare{.units = units}.spec_of(plan.spec);
+  if (!ItemAhead{&plan, units}.is_part()) return part;
+  const std::size_t first = static_cast<std::size_t>(units.first) * plan.unit_bytes[0];
+  part.pixel_bytes = std::min(static_cast<std::size_t>(units.count) * plan.unit_bytes[0],
+                              plan.pixel_bytes - first);
+  return part;
+}
+
 ItemPlan plan_size(const ItemProcessor& processor, const ItemSize& size, const std::string& name,
                    const MediaLimits& limits) {
   const bool is_video = size.modality == Modality::kVideo || size.num_frames != 1;
@@ -30,10 +40,29 @@ ItemPlan plan_size(const ItemProcessor& processor, const ItemSize& size, const s
   return plan;
 }
 
+namespace {
+
+std::size_t bytes_per_frame(const ItemPlan& plan) {
+  return plan.pixel_bytes / static_cast<std::size_t>(plan.num_frames);
+}
+
+/// The frames of each unit of a row of frames; the last may have fewer.
+std::int64_t frames_per_unit(const ItemPlan& plan) {
+  return static_cast<std::int64_t>(plan.unit_bytes[0] / bytes_per_frame(plan));
+}
+
+}  // namespace
+
 void FrameWriter::expect(std::int64_t num_frames) {
   check_frames(media_, num_frames, limits_);
   num_frames_ = num_frames;
   next_ = 0;
+  end_ = num_frames;
+  if (ahead_.is_part()) {
+    const std::int64_t per_unit = frames_per_unit(*ahead_.plan);
+    next_ = ahead_.units.first * per_unit;
+    end_ = std::min(end_, next_ + ahead_.units.count * per_unit);
+  }
   is_planned_ = false;
   item_.pixels.clear();
   units_ = {};
@@ -50,7 +79,9 @@ const ItemPlan& FrameWriter::plan_for(std::int64_t width_px, std::int64_t height
 }
 
 void FrameWriter::announce(std::int64_t width_px, std::int64_t height_px) {
-  if (!is_planned_) item_.plan = plan_for(width_px, height_px);
+  if (!is_planned_) {
+    item_.plan = ahead_.units.count > 0 ? *ahead_.plan : plan_for(width_px, height_px);
+  }
   is_planned_ = true;
   const ItemPlan& plan = item_.plan;
   FOVEA_CHECK(width_px == plan.source_width_px && height_px == plan.source_height_px,
@@ -70,12 +101,13 @@ void FrameWriter::add(const RgbView& frame) {
 void FrameWriter::add_to_units(const RgbView& frame) {
   const Stopwatch watch;
   const ItemPlan& plan = item_.plan;
-  const std::size_t frame_bytes = plan.pixel_bytes / static_cast<std::size_t>(plan.num_frames);
+  const std::size_t frame_bytes = bytes_per_frame(plan);
   const std::size_t unit_bytes = plan.unit_bytes[0];
   const std::size_t most_units = std::max<std::size_t>(most_bytes_ / unit_bytes, 1);
   const std::size_t begin = static_cast<std::size_t>(next_) * frame_bytes;  // in the item
-  if (units_.pixels.empty() || next_ == 0) {
-    const std::size_t bytes = std::min(most_units * unit_bytes, plan.pixel_bytes - begin);
+  if (units_.pixels.empty()) {
+    const std::size_t end = static_cast<std::size_t>(end_) * frame_bytes;
+    const std::size_t bytes = std::min(most_units * unit_bytes, end - begin);
     units_ = {.plan = plan, .pixels = std::vector<std::uint8_t>(bytes), .first_byte = begin};
   }
   // As a video that begins with these frames: that is where frames are resized to.

@@ -28,6 +28,20 @@ void check_frames(const MediaItem& media, std::int64_t num_frames, const MediaLi
 [[nodiscard]] ItemPlan plan_size(const ItemProcessor& processor, const ItemSize& size,
                                  const std::string& name, const MediaLimits& limits);
 
+/// What is known of an item ahead, and what of it is wanted.
+struct ItemAhead {
+  const ItemPlan* plan = nullptr;  ///< null: none
+  UnitRange units = {};  ///< of the plan, which then is right or the item fails; none: all
+
+  /// Whether a part of the pixels is wanted: units of another kind than frames are prepared with
+  /// all others.
+  [[nodiscard]] bool is_part() const noexcept { return units.count > 0 && is_row_of_frames(*plan); }
+};
+
+/// The plan as far as these units go: the sizes that packing works with, and the pixels that are
+/// prepared for them. @param units as ItemAhead.
+[[nodiscard]] ItemPlan plan_of_units(const ItemPlan& plan, const UnitRange& units);
+
 /// Takes the frames of an item one by one and resizes each into its place, so that no more than one
 /// is kept. The size of the first frame fixes the plan.
 class FrameWriter {
@@ -35,16 +49,16 @@ class FrameWriter {
   /// Takes units of a video whose frames are complete: the item holds their pixels alone.
   using Sink = std::function<void(PreparedItem units, const UnitRange& range)>;
 
-  /// @param item receives plan and pixels of `media`. @param plan of the item, made ahead: used if
-  /// it is of the frames that come; null: none. All must outlive the writer.
+  /// @param item receives plan and pixels of `media`. @param ahead of the item; the plan is used if
+  /// it is of the frames that come. All must outlive the writer.
   FrameWriter(const ItemProcessor& processor, const MediaItem& media, const MediaLimits& limits,
-              PreparedItem& item, const ItemPlan* plan = nullptr)
-      : processor_(processor), media_(media), limits_(limits), item_(item) {
-    if (plan != nullptr) plan_ = *plan;
+              PreparedItem& item, const ItemAhead& ahead = {})
+      : processor_(processor), media_(media), limits_(limits), item_(item), ahead_(ahead) {
+    if (ahead.plan != nullptr) plan_ = *ahead.plan;
   }
 
   /// Says how many frames there are; 1 without it. Frames that were added before count no more, nor
-  /// do units that were sent.
+  /// do units that were sent. Where a part of the pixels is wanted, its frames alone are to come.
   /// @throws as check_frames.
   void expect(std::int64_t num_frames);
 
@@ -68,6 +82,9 @@ class FrameWriter {
   }
 
   [[nodiscard]] std::int64_t num_frames() const noexcept { return num_frames_; }
+  /// The frames that are to come: from next_frame() up to end_frame().
+  [[nodiscard]] std::int64_t next_frame() const noexcept { return next_; }
+  [[nodiscard]] std::int64_t end_frame() const noexcept { return end_; }
   [[nodiscard]] double resize_ms() const noexcept { return resize_ms_; }
 
  private:
@@ -77,9 +94,11 @@ class FrameWriter {
   const MediaItem& media_;
   const MediaLimits& limits_;
   PreparedItem& item_;
+  ItemAhead ahead_;
   std::optional<ItemPlan> plan_;  // the last one, of frames that may not be those that come
   std::int64_t num_frames_ = 1;
   std::int64_t next_ = 0;
+  std::int64_t end_ = 1;
   Sink sink_;
   std::size_t most_bytes_ = 0;
   PreparedItem units_;  // those that are not complete

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "models/load_model.h"
+#include "support/expect_error.h"
 #include "support/golden.h"
 #include "support/property.h"
 
@@ -35,9 +36,10 @@ class UnitsOfAClip : public ::testing::Test {
     return model_->processor().plan_video(num_frames, 64, 64);
   }
 
-  /// Adds frames whose pixels depend on their number alone.
+  /// Adds frames whose pixels depend on their number alone, as many or up to the last wanted one.
   void add(FrameWriter& writer, std::int64_t num_frames) {
-    for (frame_ = 0; frame_ < num_frames; ++frame_) {
+    while (writer.next_frame() < std::min(num_frames, writer.end_frame())) {
+      frame_ = writer.next_frame();
       std::mt19937 random(static_cast<unsigned>(frame_));
       std::vector<std::uint8_t> rgb(64 * 64 * 3);
       std::ranges::generate(rgb, [&] { return static_cast<std::uint8_t>(random()); });
@@ -147,6 +149,42 @@ TEST_F(UnitsOfAClip, BeginAgainWithTheFirst) {
     for (std::size_t i = 0; i < before; ++i) EXPECT_EQ(takes[i].range.first, i);
     expect_whole(std::span(takes).subspan(before), whole(6));
   }
+}
+
+TEST_F(UnitsOfAClip, ThatAreWantedAloneNeedTheirFramesAlone) {
+  const ItemPlan ahead = plan(13);  // seven units, the last of one frame
+  const PreparedItem item = whole(13);
+  const std::size_t unit = ahead.unit_bytes[0];
+  for (const UnitRange& wanted : {UnitRange{0, 3}, {3, 2}, {5, 2}, {6, 1}, {0, 7}}) {
+    for (const std::size_t most_bytes : {unit, ahead.pixel_bytes}) {
+      PreparedItem unused;
+      FrameWriter writer(model_->processor(), media_, limits_, unused, {&ahead, wanted});
+      std::vector<std::uint8_t> pixels;
+      const std::size_t begin = static_cast<std::size_t>(wanted.first) * unit;
+      writer.send_units(
+          [&](const PreparedItem& units, const UnitRange&) {
+            EXPECT_EQ(units.first_byte, begin + pixels.size());
+            pixels.insert(pixels.end(), units.pixels.begin(), units.pixels.end());
+          },
+          most_bytes);
+      writer.expect(13);
+      EXPECT_EQ(writer.next_frame(), 2 * wanted.first);
+      EXPECT_EQ(writer.end_frame(), std::min<std::int64_t>(13, 2 * (wanted.first + wanted.count)));
+      add(writer, 13);
+      ASSERT_EQ(pixels.size(), plan_of_units(ahead, wanted).pixel_bytes);
+      EXPECT_TRUE(std::equal(pixels.begin(), pixels.end(),
+                             item.pixels.begin() + static_cast<std::ptrdiff_t>(begin)));
+    }
+  }
+}
+
+TEST_F(UnitsOfAClip, ThatAreWantedAloneHaveThePlanThatWasMadeAhead) {
+  const ItemPlan ahead = plan(6);
+  PreparedItem unused;
+  FrameWriter writer(model_->processor(), media_, limits_, unused, {&ahead, {1, 2}});
+  writer.expect(6);
+  test::expect_error(ErrorCode::kInvalidArgument, "frame 2 is 96x64 pixels, the first one is 64x64",
+                     [&] { writer.announce(96, 64); });
 }
 
 TEST_F(UnitsOfAClip, OfAnyFamilyHoldTheBytesOfTheWhole) {
