@@ -114,9 +114,10 @@ struct Embedding {
   std::int64_t resized_height_px = 0;
   /// With an encoder cache: the name of these rows, 64 hexadecimal digits that depend on content,
   /// model and options, among these the dtype of the rows and the rate of pruning.
-  /// Empty without one, for finished rows, and on other ranks.
+  /// Empty without one, for finished rows, and on ranks that have not encoded its first units.
   std::string key;
-  /// Where the rows come from; of what another rank has encoded kNotAsked and kNone.
+  /// Where the rows come from; of what another rank has encoded kNotAsked and kNone, and of what
+  /// ranks share that of its first units.
   CacheUse cache = CacheUse::kNotAsked;
   GraphUse graph = GraphUse::kNone;
   std::int64_t units_reused = 0;  ///< as Stats::units_reused, of this item

@@ -19,7 +19,9 @@ namespace fovea {
 /// The assignment is that of vLLM: from the item with the most patches to the one with the least,
 /// each to the rank with the fewest so far. It follows from descriptions and headers
 /// (Engine::plan_items) without a word between ranks; an item whose patches are not known counts
-/// as the largest of the others. A rank may have nothing to encode.
+/// as the largest of the others. A rank may have nothing to encode. Ranks whose engines all pack by
+/// PackingPolicy::kUnits share large items: each encodes some of their units, which replicas would
+/// share, too (docs/ranks.md).
 ///
 /// Shares are gathered padded to the longest, in pieces, with what they really hold told before: of
 /// items with several towers their final rows, which no other rank can compute.
@@ -55,7 +57,8 @@ namespace fovea {
 ///
 /// @throws as above and as Engine::encode, on every rank. Where rows stay on the GPUs, no rank
 /// begins to gather before all have submitted their share without a failure, and an Error(kDevice)
-/// ends the group. What a GPU reports after the call was submitted is an error of the caller's
+/// ends the group. The destination of an item that ranks share may hold rows of it if another share
+/// has failed. What a GPU reports after the call was submitted is an error of the caller's
 /// stream, which other ranks do not learn of: their gather waits for that rank until it calls
 /// Communicator::abort() or its process ends. If the call throws, destinations hold anything; if
 /// the group has ended, work on the stream may still write to them.

@@ -25,7 +25,7 @@ CachedCall::CachedCall(RowCache* cache, Call& call) : call_(call) {
   for (Item& item : call.items) {
     if (item.result().error) continue;
     if (item.key) {
-      item.claim.emplace(cache->claim(item.key->text, &call));
+      item.claim.emplace(cache->claim(item.cache_key(), &call));
       sort(item);
     } else {
       to_encode_.push_back(&item);

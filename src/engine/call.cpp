@@ -19,7 +19,10 @@ Call::Call(ItemView media, const EncodeOptions& options, const Destinations& des
   for (std::size_t i = 0; i < media.size(); ++i) {
     RowTarget target{.result = &results[i], .dtype = how.dtype};
     if (!to.blocks.empty()) target = {&results[i], &to.blocks[i], to.blocks[i].dtype};
-    items.push_back({.media = &media[i], .target = target, .is_planned = media.is_planned()});
+    items.push_back({.media = &media[i],
+                     .target = target,
+                     .share = media.share(i),
+                     .is_planned = media.is_planned()});
     if (media.plan(i) != nullptr) items.back().plan = media.plan(i)->sizes;
   }
 }

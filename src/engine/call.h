@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "engine/item.h"
-#include "engine/prepare/item_view.h"
+#include "engine/item_view.h"
 #include "fovea/embedding.h"
 #include "fovea/engine.h"
 #include "fovea/row_block.h"

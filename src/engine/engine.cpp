@@ -144,7 +144,9 @@ std::vector<PreparedWindows::Window> Engine::Impl::order(const Call& call, const
   std::vector<std::optional<ItemPlan>> sizes(items.size());
   if (items.size() > 1) {  // a single item goes with none
     plan(items);
-    std::ranges::transform(items, sizes.begin(), &Item::plan);
+    std::ranges::transform(items, sizes.begin(), [](const Item* item) {
+      return item->plan ? std::optional(item->wanted(*item->plan)) : std::nullopt;
+    });
   }
   std::vector<PreparedWindows::Window> windows;
   for (CallWindow& window : order_call(call_limits(call.how.enforce_eager), sizes)) {
@@ -171,13 +173,14 @@ void Engine::Impl::submit(GroupSession& session, const PreparedWindows::Window& 
       call.fail(item, *item.prepared.error);
     } else if (is_finished(*item.media)) {
       take_finished(call, item);
-    } else if (call.has_room(item,
-                             final_rows(item.prepared.item.plan, options.video_pruning_rate))) {
+    } else if (call.has_room(item, final_rows(item.wanted(item.prepared.item.plan),
+                                              options.video_pruning_rate))) {
       if (!window.replicas.empty()) {
         assignment.order.push_back(items.size());
         ++assignment.counts[window.replicas[i]];
       }
-      items.push_back({&item.prepared.item, tower_target(item), CachedCall::keeper(item)});
+      items.push_back(
+          {&item.prepared.item, tower_target(item), CachedCall::keeper(item), item.share});
     }
   }
   if (window.replicas.empty()) {
@@ -190,7 +193,7 @@ void Engine::Impl::submit(GroupSession& session, const PreparedWindows::Window& 
 
 std::optional<TowerItem> Engine::Impl::take_units(GroupSession& session, Call& call, Item& item) {
   const PreparedMedia& prepared = item.prepared;
-  const bool is_first = prepared.error || prepared.units.first == 0;
+  const bool is_first = prepared.error || prepared.units.first == item.share.units.first;
   if (is_first && item.shared != nullptr) {  // what has begun counts no more
     session.finish();
     session.attach({&call.to.stream, 1});
@@ -202,14 +205,14 @@ std::optional<TowerItem> Engine::Impl::take_units(GroupSession& session, Call& c
     call.fail(item, *prepared.error);
     return std::nullopt;
   }
-  const ItemPlan& plan = prepared.item.plan;
+  const ItemPlan plan = item.wanted(prepared.item.plan);
   if (is_first && call.has_room(item, final_rows(plan, options.video_pruning_rate))) {
     if (item.claim && !prepared.is_last) {
       item.claim->bypass();  // it would hold the item as a whole
       item.claim.reset();
     }
     if (item.key && !item.claim) item.result().cache = CacheUse::kBypass;
-    const TowerItem all{&prepared.item, tower_target(item), CachedCall::keeper(item)};
+    const TowerItem all{&prepared.item, tower_target(item), CachedCall::keeper(item), item.share};
     if (prepared.is_last) return all;  // few of its frames can be read
     item.shared = &call.shared.emplace_back(all, model().graph_spec().out_width);
   }
@@ -218,7 +221,8 @@ std::optional<TowerItem> Engine::Impl::take_units(GroupSession& session, Call& c
     item.result().times = prepared.times;
     item.result().timestamps = prepared.timestamps;
   }
-  return item.shared->add(prepared.item, {.units = prepared.units, .counts = prepared.is_last});
+  const bool counts = prepared.is_last && item.share.counts;
+  return item.shared->add(prepared.item, {.units = prepared.units, .counts = counts});
 }
 
 Engine::Engine(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}

@@ -23,8 +23,9 @@ void Engine::Impl::check_room(Call& call) {
   for (Item& item : call.items) {
     const bool is_known = item.plan || is_finished(*item.media);
     if (!is_known) continue;
-    const std::int64_t rows = item.plan ? final_rows(*item.plan, options.video_pruning_rate)
-                                        : num_finished_rows(*item.media);
+    const std::int64_t rows = item.plan
+                                  ? final_rows(item.wanted(*item.plan), options.video_pruning_rate)
+                                  : num_finished_rows(*item.media);
     if (!call.has_room(item, rows)) ++call.done;
   }
 }

@@ -68,6 +68,35 @@ std::vector<PlannedItem> RowGather::plan(Engine& engine, std::span<const MediaIt
   return engine.impl_->plan(std::move(media));
 }
 
+RowGather::Shares RowGather::share(Engine& engine, std::span<const PlannedItem> items,
+                                   std::span<const RowBlock> to, std::size_t num_ranks) {
+  // Whole items go by their patches alone.
+  const bool are_cut = engine.impl_->options.packing == PackingPolicy::kUnits;
+  const GraphSpec spec = are_cut ? engine.impl_->model().graph_spec() : GraphSpec();
+  ItemSpec largest{.input_rows = 1};
+  std::vector<ItemSpec> specs(items.size());
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    const PlannedItem::Plan* const plan = items[i].plan();
+    if (plan == nullptr) continue;
+    specs[i] = plan->sizes.spec;
+    if (specs[i].input_rows > largest.input_rows) largest = specs[i];
+    const bool is_pruned = plan->sizes.spec.out_rows != items[i].rows();
+    const bool has_room = to.empty() || items[i].rows() <= to[i].rows;
+    if (!are_cut || is_pruned || !has_room) specs[i].units = {};
+  }
+  largest.units = {};
+  for (std::size_t i = 0; i < items.size(); ++i) {
+    if (!items[i].rows()) specs[i] = largest;
+  }
+  Shares shares{.pieces = cut_items(spec, specs, num_ranks), .assignment = {}};
+  std::vector<ItemSpec> specs_of_pieces;
+  for (const ItemPiece& piece : shares.pieces) {
+    specs_of_pieces.push_back(piece.share.spec_of(specs[piece.item]));
+  }
+  shares.assignment = assign_items(spec, specs_of_pieces, num_ranks);
+  return shares;
+}
+
 bool RowGather::stays_on(int device) const {
   const auto is_there = [&](const RowBlock& block) {
     return block.rows == 0 || block.device == device;
@@ -92,10 +121,11 @@ std::byte* RowGather::reserve(int device, std::size_t bytes) {
   return memory;
 }
 
-void RowGather::copy(std::span<const RowBlock> from, std::span<Embedding> results) {
+void RowGather::copy(std::span<const RowBlock> from, std::span<const RowBlock> blocks,
+                     std::span<Embedding> results) {
   std::vector<RowMove> moves;
   for (std::size_t i = 0; i < from.size(); ++i) {
-    const RowTarget target{&results[i], &to_.blocks[i], to_.blocks[i].dtype};
+    const RowTarget target{&results[i], &blocks[i], blocks[i].dtype};
     if (from[i].rows > 0) moves.emplace_back(from[i], engine_.impl_->report.width, target);
   }
   if (!moves.empty()) mover_.move(std::move(moves), &mover_.callers_queue());

@@ -5,7 +5,8 @@
 #include <vector>
 
 #include "core/spares.h"
-#include "engine/prepare/item_view.h"
+#include "engine/item_view.h"
+#include "engine/replicas/load_balance.h"
 #include "fovea/engine.h"
 #include "rows/batch_memory.h"
 #include "rows/row_mover.h"
@@ -27,7 +28,18 @@ class RowGather {
   [[nodiscard]] static std::vector<PlannedItem> plan(Engine& engine,
                                                      std::span<const MediaItem> items,
                                                      const CallBounds& bounds);
-  /// Engine::encode for some items. @param to none: rows go to the results.
+  /// Which rank encodes what.
+  struct Shares {
+    std::vector<ItemPiece> pieces;  ///< in the order of the items and of their units
+    Assignment assignment;          ///< of the pieces
+  };
+  /// Spreads items over ranks. With packing by units those that would keep one rank busy while
+  /// others have nothing to do are shared (cut_items), but for pruned videos and what has more rows
+  /// than its destination. An item whose size no header tells counts as the largest of the others.
+  /// @param items of plan(). @param to destinations of the items; none: rows go to results.
+  [[nodiscard]] static Shares share(Engine& engine, std::span<const PlannedItem> items,
+                                    std::span<const RowBlock> to, std::size_t num_ranks);
+  /// Engine::encode for some items, and shares of items. @param to none: rows go to the results.
   [[nodiscard]] static std::vector<Embedding> encode(Engine& engine, ItemView items,
                                                      const Destinations& to,
                                                      const EncodeOptions& options);
@@ -48,8 +60,10 @@ class RowGather {
 
   /// Copies rows to blocks, behind what the stream holds. They are there when this returns, or, on
   /// GPUs with a stream, for what the caller puts on it from now on.
-  /// @param from of each item, of the dtype of its block. @param results of the items.
-  void copy(std::span<const RowBlock> from, std::span<Embedding> results);
+  /// @param from of the dtype of the block in the same place of `blocks`, with no more rows.
+  /// @param blocks in the destinations. @param results for what is known of the rows.
+  void copy(std::span<const RowBlock> from, std::span<const RowBlock> blocks,
+            std::span<Embedding> results);
 
  private:
   /// What the stream holds uses the memory, and nothing after it.

@@ -18,15 +18,18 @@ namespace {
 
 /// Everything about a call that must be the same on all ranks, as text.
 std::string describe_call(const ModelReport& model, std::span<const MediaItem> items,
-                          const EncodeOptions& options, const Assignment& assignment) {
+                          const EncodeOptions& options, const RowGather::Shares& shares) {
   std::string text = cat(model.architecture, ' ', model.width, ' ', model.parameters, ' ',
                          static_cast<int>(options.dtype), static_cast<int>(options.on_error));
   for (const MediaItem& item : items) {
     text += cat('\n', item.name, ' ', static_cast<int>(item.modality), ' ', item.source.index(),
                 ' ', item.num_bytes(), ' ', item.paths().size(), ' ', item.num_frames());
   }
-  for (const std::size_t item : assignment.order) text += cat(' ', item);
-  for (const std::int64_t load : assignment.loads) text += cat(' ', load);
+  for (const auto& [item, share] : shares.pieces) {
+    text += cat(' ', item, ' ', share.units.first, ' ', share.units.count);
+  }
+  for (const std::size_t piece : shares.assignment.order) text += cat(' ', piece);
+  for (const std::int64_t load : shares.assignment.loads) text += cat(' ', load);
   return text;
 }
 
@@ -58,17 +61,12 @@ void RankCall::on_all_ranks(const std::function<void()>& work) {
   if (first) throw SharedFailure{*first};
 }
 
-void RankCall::assign() {
+void RankCall::assign(std::span<const RowBlock> to) {
   FOVEA_CHECK(options_.copies.empty(), kInvalidArgument,
               "copies of rows are for calls of one rank");
   planned_ = RowGather::plan(engine_, items_, options_.bounds);
-  std::int64_t largest = 1;
-  for (const PlannedItem& item : planned_) largest = std::max(largest, item.patches().value_or(0));
-  std::vector<std::int64_t> sizes;
-  sizes.reserve(planned_.size());
-  for (const PlannedItem& item : planned_) sizes.push_back(item.patches().value_or(largest));
-  assignment_ = balance_load(sizes, num_ranks());
-  expect_same(describe_call(engine_.report(), items_, options_, assignment_));
+  shares_ = RowGather::share(engine_, planned_, to, num_ranks());
+  expect_same(describe_call(engine_.report(), items_, options_, shares_));
 }
 
 void RankCall::expect_same(std::string_view text) {
@@ -76,7 +74,8 @@ void RankCall::expect_same(std::string_view text) {
 }
 
 void RankCall::encode_share(const Encode& encode) {
-  const std::span<const std::size_t> share = items_of(rank());
+  std::vector<ItemPiece> share;
+  for (const std::size_t piece : pieces_of(rank())) share.push_back(shares_.pieces[piece]);
   if (!share.empty()) {
     std::stop_source stop;
     const auto request_stop = [&stop] { stop.request_stop(); };
@@ -112,19 +111,38 @@ void RankCall::exchange() {
 
 std::vector<Embedding> RankCall::results() {
   const std::size_t longest = descriptions_.size() / sizes_.size();
-  std::vector<Embedding> results(items_.size());
+  std::vector<Embedding> results(shares_.pieces.size());
   for (std::size_t other = 0; other < sizes_.size(); ++other) {
     auto described = std::span<const std::byte>(descriptions_).subspan(other * longest, longest);
     std::size_t place = 0;
     std::size_t bytes = 0;
-    for (const std::size_t item : items_of(other)) {
-      results[item] = other == rank() ? std::move(share_[place++])
-                                      : read_description(described, sizes_[other].row_bytes);
-      results[item].name = items_[item].name;
-      bytes += row_bytes(results[item]);
+    for (const std::size_t piece : pieces_of(other)) {
+      results[piece] = other == rank() ? std::move(share_[place++])
+                                       : read_description(described, sizes_[other].row_bytes);
+      results[piece].name = items_[shares_.pieces[piece].item].name;
+      bytes += row_bytes(results[piece]);
     }
     FOVEA_CHECK(bytes == sizes_[other].row_bytes, kCorruptData, "rank ", other, " describes ",
                 bytes, " bytes of rows and has ", sizes_[other].row_bytes);
+  }
+  return results;
+}
+
+std::vector<Embedding> RankCall::join(std::span<const Embedding> parts) const {
+  std::vector<Embedding> results(items_.size());
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    const auto& [item, share] = shares_.pieces[i];
+    Embedding& result = results[item];
+    const bool is_first = share.units.first == 0;
+    if (!is_first && result.error) continue;
+    if (is_first || parts[i].error) {
+      result = parts[i];
+    } else {
+      FOVEA_CHECK(parts[i].width == result.width && parts[i].dtype == result.dtype, kCorruptData,
+                  result.name, ": its shares have rows of different kinds");
+      result.rows += parts[i].rows;
+      result.times += parts[i].times;
+    }
   }
   return results;
 }

@@ -8,13 +8,13 @@
 #include <string_view>
 #include <vector>
 
-#include "engine/replicas/load_balance.h"
 #include "engine/row_gather.h"
 #include "fovea/communicator.h"
 #include "fovea/embedding.h"
 #include "fovea/engine.h"
 #include "fovea/media.h"
 #include "fovea/planned_item.h"
+#include "fovea/row_block.h"
 #include "ranks/byte_sequence.h"
 
 namespace fovea::ranks {
@@ -43,12 +43,15 @@ class RankCall {
   void end_with_device() noexcept { ends_with_device_ = true; }
 
   /// Finds out who encodes what. Part of work on all ranks, as is what follows.
-  void assign();
+  /// @param to destinations of the items; none: rows go to results.
+  void assign(std::span<const RowBlock> to);
   /// The items with their plans, in the order of the call; after assign().
   [[nodiscard]] std::span<const PlannedItem> planned() const noexcept { return planned_; }
-  /// Items of a rank in the order in which it encodes them.
-  [[nodiscard]] std::span<const std::size_t> items_of(std::size_t rank) const {
-    return assignment_.items(rank);
+  /// Items and shares of items, in the order of the items and of their units.
+  [[nodiscard]] std::span<const ItemPiece> pieces() const noexcept { return shares_.pieces; }
+  /// Indices of the pieces of a rank in the order in which it encodes them.
+  [[nodiscard]] std::span<const std::size_t> pieces_of(std::size_t rank) const {
+    return shares_.assignment.items(rank);
   }
   /// Requires, in exchange(), that all ranks have said the same here.
   void expect_same(std::string_view text);
@@ -58,9 +61,13 @@ class RankCall {
 
   /// Gathers the descriptions of all shares on all ranks.
   void exchange();
-  /// The results of all ranks, in the order of the items: this rank's as they were encoded, those
+  /// The results of all ranks, in the order of the pieces: this rank's as they were encoded, those
   /// of others without data. Once, after exchange(), as part of work on all ranks.
   [[nodiscard]] std::vector<Embedding> results();
+  /// The results of the items: of one that is shared what is known of its first units, rows and
+  /// times of all of them, or why the first that failed did.
+  /// @param parts results(), whose data was taken.
+  [[nodiscard]] std::vector<Embedding> join(std::span<const Embedding> parts) const;
   /// Rows of the share with the most bytes; after exchange().
   [[nodiscard]] std::size_t longest_share_bytes() const;
 
@@ -81,7 +88,7 @@ class RankCall {
   const EncodeOptions& options_;
   bool ends_with_device_ = false;
   std::vector<PlannedItem> planned_;  // refer to items_
-  Assignment assignment_;
+  RowGather::Shares shares_;
   std::vector<Embedding> share_;         // of this rank, in the order of its assignment
   std::vector<std::byte> descriptions_;  // of this share; after exchange() of all, equally long
   ShareSizes mine_;

@@ -16,6 +16,7 @@
 
 #include "core/file.h"
 #include "engine/cached/noise.h"
+#include "engine/row_gather.h"
 #include "engine/rows/host_room.h"
 #include "fovea/fovea.h"
 #include "media/test_images.h"
@@ -158,6 +159,26 @@ TEST_F(LongVideo, GoesToADestinationWithAStride) {
         engine.encode(std::span(&slides(), 1), test::blocks_of(rooms), {});
     EXPECT_EQ(got[0].rows, expected_slides().rows);
     rooms[0].expect_rows(expected_slides());
+  }
+}
+
+// As ranks share it: the second share is long by itself.
+TEST_F(LongVideo, IsEncodedShareByShare) {
+  for (const int replicas : {1, 2}) {
+    Engine engine = load_units({.data_parallel_size = replicas});
+    const std::vector<PlannedItem> planned = engine.plan_items({slides()});
+    const std::vector<ItemPiece> shares{{0, {.units = {0, 1}, .counts = false}},
+                                        {0, {.units = {1, kUnits - 1}}}};
+    const std::vector<Embedding> got = RowGather::encode(engine, {planned, shares}, {}, {});
+    std::size_t begin = 0;
+    for (const Embedding& share : got) {
+      const auto expected = std::span(expected_slides().data).subspan(begin, share.data.size());
+      EXPECT_TRUE(std::ranges::equal(share.data, expected));
+      begin += share.data.size();
+      EXPECT_EQ(share.timestamps.size(), kUnits) << "of the whole item";
+    }
+    EXPECT_EQ(begin, expected_slides().data.size());
+    EXPECT_EQ(engine.stats().graph_hits, 1);
   }
 }
 

@@ -74,11 +74,11 @@ TEST_F(CallOfTwoRanks, TakesTheFailureOfTheOtherForTheCauseOfItsStop) {
 
 TEST_F(CallOfTwoRanks, GivesEveryItemToOneRank) {
   on_ranks([&](RankCall& call, Communicator&) {
-    call.on_all_ranks([&] { call.assign(); });
+    call.on_all_ranks([&] { call.assign({}); });
     std::vector<std::size_t> all;
     for (std::size_t rank = 0; rank < call.num_ranks(); ++rank) {
-      EXPECT_FALSE(call.items_of(rank).empty());
-      all.insert(all.end(), call.items_of(rank).begin(), call.items_of(rank).end());
+      EXPECT_FALSE(call.pieces_of(rank).empty());
+      all.insert(all.end(), call.pieces_of(rank).begin(), call.pieces_of(rank).end());
     }
     std::ranges::sort(all);
     EXPECT_EQ(all, (std::vector<std::size_t>{0, 1, 2}));
@@ -88,7 +88,7 @@ TEST_F(CallOfTwoRanks, GivesEveryItemToOneRank) {
 TEST_F(CallOfTwoRanks, ExchangesDescriptionsAndKeepsRows) {
   on_ranks([&](RankCall& call, Communicator&) {
     call.on_all_ranks([&] {
-      call.assign();
+      call.assign({});
       call.encode_share([&](ItemView share, const EncodeOptions&) {
         std::vector<Embedding> rows(share.size());
         for (Embedding& row : rows) {
@@ -104,7 +104,7 @@ TEST_F(CallOfTwoRanks, ExchangesDescriptionsAndKeepsRows) {
     std::vector<Embedding> results;
     call.on_all_ranks([&] { results = call.results(); });
     for (std::size_t rank = 0; rank < call.num_ranks(); ++rank) {
-      for (const std::size_t item : call.items_of(rank)) {
+      for (const std::size_t item : call.pieces_of(rank)) {
         EXPECT_EQ(results[item].name, items_[item].name);
         EXPECT_EQ(results[item].width, static_cast<std::int64_t>(rank) + 1);
         EXPECT_EQ(results[item].data.empty(), rank != call.rank());

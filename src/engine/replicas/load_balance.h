@@ -35,7 +35,7 @@ struct Assignment {
 [[nodiscard]] Assignment assign_items(const GraphSpec& spec, std::span<const ItemSpec> items,
                                       std::size_t num_replicas);
 
-/// An item, or the share of it that a replica encodes.
+/// An item, or the share of it that a replica or a rank encodes.
 struct ItemPiece {
   std::size_t item = 0;  ///< its index
   ItemShare share = {};
