@@ -29,9 +29,9 @@ RowMark RowMarks::after(Stream& queue) {
 
 RowSlot::~RowSlot() {
   if (data_ == nullptr) return;
-  std::vector<RowMark> marks = std::move(written_ ? readers_ : earlier_);
+  std::vector<RowMark> marks = std::move(written_.empty() ? earlier_ : readers_);
   try {
-    if (written_) marks.push_back(written_);
+    marks.insert(marks.end(), written_.begin(), written_.end());
     arena_.release(static_cast<std::size_t>(data_ - arena_.memory_.data()),
                    {RowArena::rounded(bytes_), std::move(marks)});
   } catch (...) {  // NOLINT: without memory to note it in, the hole is lost
@@ -44,12 +44,19 @@ void RowSlot::begin_write(Stream& queue) {
   for (const RowMark& mark : earlier_) queue.wait_for(*mark);
 }
 
-void RowSlot::end_write(RowMark mark) { written_ = std::move(mark); }
+void RowSlot::end_write(RowMark mark) {
+  const std::lock_guard lock(mutex_);
+  written_.push_back(std::move(mark));
+}
 
-void RowSlot::begin_read(Stream& queue) const { queue.wait_for(*written_); }
+void RowSlot::begin_read(Stream& queue) const {
+  for (const RowMark& mark : written_) queue.wait_for(*mark);
+}
 
 void RowSlot::wait_for_rows() const {
-  if (!written_->is_idle()) written_->synchronize();
+  for (const RowMark& mark : written_) {
+    if (!mark->is_idle()) mark->synchronize();
+  }
 }
 
 void RowSlot::end_read(RowMark mark) {

@@ -47,9 +47,10 @@ class RowSlot {
   /// The device whose memory this is; null: host memory.
   [[nodiscard]] Device* device() const noexcept;
 
-  /// Makes a queue wait until nothing reads what was here before.
+  /// Makes a queue wait until nothing reads what was here before. Several may write, each its own
+  /// bytes, also from several threads.
   void begin_write(Stream& queue);
-  /// The rows are here when `mark` has passed.
+  /// The rows are here when `mark` and those of all other writers have passed.
   void end_write(RowMark mark);
   /// Makes a queue, or the host, wait until the rows are here.
   void begin_read(Stream& queue) const;
@@ -64,8 +65,8 @@ class RowSlot {
   std::byte* data_ = nullptr;
   std::size_t bytes_ = 0;         // of the rows
   std::vector<RowMark> earlier_;  // what uses the memory for others still
-  RowMark written_;
   std::mutex mutex_;
+  std::vector<RowMark> written_;  // by each that has
   std::vector<RowMark> readers_;
 };
 

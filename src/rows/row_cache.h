@@ -147,6 +147,14 @@ class RowCache::Claim {
   /// wait, if host memory is to be had, and else are left to one of these to encode. Ends the
   /// claim. @param rows of the item that was described.
   void store(Device& device, Stream& queue, const TensorView& rows);
+  /// kEncode: whether rows are kept in host memory alone, where several devices may store them.
+  [[nodiscard]] bool stores_on_host() const noexcept;
+  /// As store() for rows that come in parts: first room for all, then each part, from any thread,
+  /// then the end, when they are there for others. @param device any of those that will store.
+  void begin_store(Device& device, std::int64_t rows, std::int64_t width, DType dtype);
+  /// @param rows some of those that begin_store has made room for. @param first of them.
+  void store_part(Device& device, Stream& queue, const TensorView& rows, std::int64_t first) const;
+  void end_store();
   /// kEncode: tells those who wait that the item has failed; the next one who asks encodes it anew.
   /// Nothing after store().
   void fail(const Error& error);
@@ -181,6 +189,7 @@ class RowCache::Claim {
   CacheUse use_ = CacheUse::kBypass;
   std::shared_ptr<Flight> flight_;  // until its rows are here, or its error
   std::optional<Rows> rows_;
+  Place place_;  // of rows that are being stored
   std::optional<Error> error_;
   bool is_pinned_ = false;  // the entry of the key has a pin of this claim
 };

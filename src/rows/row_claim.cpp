@@ -1,4 +1,5 @@
 // Who encodes, who waits, and where the rows go.
+#include <algorithm>
 #include <new>
 #include <utility>
 
@@ -37,6 +38,7 @@ RowCache::Claim::Claim(Claim&& other) noexcept
       use_(other.use_),
       flight_(std::move(other.flight_)),
       rows_(std::move(other.rows_)),
+      place_(std::move(other.place_)),
       error_(std::move(other.error_)),
       is_pinned_(other.is_pinned_) {}
 
@@ -58,6 +60,7 @@ void RowCache::Claim::end() noexcept {
   // The rows of an entry without pins are nobody's: evicting it frees their slot.
   flight_.reset();
   rows_.reset();
+  place_ = {};
   for (Tier& tier : cache->tiers_) {
     if (is_pinned_ && tier.entries.unpin(key_) != nullptr) break;
   }
@@ -103,16 +106,38 @@ std::shared_ptr<RowSlot> RowCache::Claim::slot_for_others(Device& device, std::s
 }
 
 void RowCache::Claim::store(Device& device, Stream& queue, const TensorView& rows) {
-  rows_->facts.rows = rows.shape[0];
-  rows_->facts.width = rows.shape[1];
-  rows_->dtype = rows.dtype;
-  Place place = cache_->reserve(device, rows.bytes());
-  if (!place.slot) place.slot = slot_for_others(device, rows.bytes());
-  if (place.slot) {
-    place.slot->begin_write(queue);
-    queue.copy(place.slot->data(), rows.data, rows.bytes());
-    place.slot->end_write(mark(device, queue));
-  }
+  begin_store(device, rows.shape[0], rows.shape[1], rows.dtype);
+  store_part(device, queue, rows, 0);
+  end_store();
+}
+
+bool RowCache::Claim::stores_on_host() const noexcept {
+  return std::ranges::all_of(cache_->tiers_, [](const Tier& tier) {
+    return tier.arena.device() == nullptr || tier.arena.capacity() == 0;
+  });
+}
+
+void RowCache::Claim::begin_store(Device& device, std::int64_t rows, std::int64_t width,
+                                  DType dtype) {
+  rows_->facts.rows = rows;
+  rows_->facts.width = width;
+  rows_->dtype = dtype;
+  const std::size_t bytes = static_cast<std::size_t>(rows * width) * size_of(dtype);
+  place_ = cache_->reserve(device, bytes);
+  if (!place_.slot) place_.slot = slot_for_others(device, bytes);
+}
+
+void RowCache::Claim::store_part(Device& device, Stream& queue, const TensorView& rows,
+                                 std::int64_t first) const {
+  if (!place_.slot) return;
+  const auto before = static_cast<std::size_t>(first * rows.shape[1]) * size_of(rows.dtype);
+  place_.slot->begin_write(queue);
+  queue.copy(place_.slot->data() + before, rows.data, rows.bytes());
+  place_.slot->end_write(mark(device, queue));
+}
+
+void RowCache::Claim::end_store() {
+  Place place = std::exchange(place_, {});
   const bool is_kept = place.tier != nullptr;
   if (is_kept) use_ = CacheUse::kMiss;
   {
@@ -121,7 +146,7 @@ void RowCache::Claim::store(Device& device, Stream& queue, const TensorView& row
     if (place.slot) {
       rows_->slot = std::move(place.slot);
       if (is_kept) {
-        place.tier->entries.put(key_, *rows_, cost_of(rows.bytes()));
+        place.tier->entries.put(key_, *rows_, cost_of(rows_->slot->bytes()));
         place.tier->entries.pin(key_, flight_->waiting);
       }
       flight_->is_kept = is_kept;

@@ -3,7 +3,11 @@
 
 #include <gtest/gtest.h>
 
+#include <memory>
+#include <vector>
+
 #include "device/cpu/cpu_device.h"
+#include "graph/deferred_device.h"
 #include "ops/cpu/cpu_kernels.h"
 
 namespace fovea {
@@ -48,6 +52,26 @@ TEST_F(RowArenaTest, TakesTheSmallestHoleThatIsLargeEnough) {
   large.reset();
   small.reset();
   EXPECT_EQ(arena_.allocate(2 * kUnit)->data(), where);
+}
+
+TEST_F(RowArenaTest, RowsAreThereWhenAllWritersHavePassed) {
+  test::DeferredDevice gpu(*kernels_, test::Schedule::kLast);
+  RowMarks marks(gpu);
+  const auto slot = arena_.allocate(2 * kUnit);
+  const std::vector<std::byte> rows(kUnit, std::byte{7});
+  std::vector<std::unique_ptr<Stream>> writers;
+  for (std::size_t i = 0; i < 2; ++i) {
+    Stream& writer = *writers.emplace_back(gpu.create_copy_stream());
+    slot->begin_write(writer);
+    writer.copy(slot->data() + i * kUnit, rows.data(), kUnit);
+    slot->end_write(marks.after(writer));
+  }
+  std::vector<std::byte> out(2 * kUnit);
+  const std::unique_ptr<Stream> reader = gpu.create_copy_stream();
+  slot->begin_read(*reader);
+  reader->copy(out.data(), slot->data(), out.size());
+  reader->synchronize();
+  EXPECT_EQ(out, std::vector<std::byte>(2 * kUnit, std::byte{7}));
 }
 
 }  // namespace

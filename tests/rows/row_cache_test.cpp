@@ -164,6 +164,30 @@ TEST_F(RowCacheTest, AnEntryLiesOnTheDeviceThatEncodedIt) {
   EXPECT_EQ(cache.stats().device.capacity_bytes, 8 * 256);
 }
 
+TEST_F(RowCacheTest, RowsThatComeInPartsAreThereAtTheEnd) {
+  RowCache cache = cache_of(0, 10, 2);
+  const std::unique_ptr<Stream> others = other_->create_copy_stream();
+  TierRows first(kUnit, 'a');
+  TierRows last(2 * kUnit, 'a');
+  RowCache::Claim claim = cache.claim("a");
+  EXPECT_TRUE(claim.stores_on_host());
+  claim.describe({});
+  claim.begin_store(*device_, 3 * kUnit, TierRows::kWidth, DType::kF32);
+  claim.store_part(*other_, *others, last.view(), kUnit);
+  EXPECT_EQ(cache.claim("a").turn(), Turn::kWait);
+  claim.store_part(*device_, *queue_, first.view(), 0);
+  claim.end_store();
+  EXPECT_EQ(claim.use(), CacheUse::kMiss);
+  const RowCache::Claim found = cache.claim("a");
+  EXPECT_EQ(found.facts().rows, 3 * kUnit);
+  expect_rows(found, 'a', 3);
+}
+
+TEST_F(RowCacheTest, RowsOfADeviceAreNotForSeveral) {
+  RowCache cache = cache_of(1, 10, 2);
+  EXPECT_FALSE(cache.claim("a").stores_on_host());
+}
+
 TEST_F(RowCacheTest, TwoWhoHoldRowsOfTheHostBringThemBackOnce) {
   RowCache cache = cache_of(4, 8);
   store(cache, "a", 4);
