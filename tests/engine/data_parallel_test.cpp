@@ -54,6 +54,28 @@ TEST(DataParallelEngine, AnyNumberOfReplicasGivesTheSameRows) {
   }
 }
 
+TEST(DataParallelEngine, AVideoThatTheCacheKeepsIsSharedByAll) {
+  std::vector<std::uint8_t> rgb(20 * 64 * 64 * 3);
+  for (std::size_t i = 0; i < rgb.size(); ++i) rgb[i] = static_cast<std::uint8_t>(i * i / 77);
+  const std::vector<MediaItem> items{video_rgb(std::move(rgb), 20, 64, 64, 2.0, "clip")};
+  const std::vector<Embedding> expected = load("qwen3_vl", 1).encode(items);
+  Engine engine = Engine::load(golden_model("qwen3_vl"), {.device = "cpu",
+                                                          .data_parallel_size = 3,
+                                                          .num_threads = 4,
+                                                          .packing = PackingPolicy::kUnits,
+                                                          .encoder_cache_bytes = 1 << 24});
+  for (const CacheUse use : {CacheUse::kMiss, CacheUse::kHit}) {
+    const std::vector<Embedding> got = engine.encode(items);
+    expect_same(got, expected);
+    EXPECT_EQ(got[0].cache, use);
+    EXPECT_EQ(got[0].timestamps, expected[0].timestamps);
+  }
+  EXPECT_EQ(engine.stats().graph_hits, 1);
+  for (const ReplicaStats& replica : engine.replica_stats()) {
+    EXPECT_GT(replica.stats.sub_batches, 0);
+  }
+}
+
 TEST(DataParallelEngine, AnEmptyBatchGivesNothing) {
   EXPECT_TRUE(load("qwen3_vl", 2).encode(std::vector<MediaItem>{}).empty());
 }

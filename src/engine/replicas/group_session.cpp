@@ -76,17 +76,20 @@ void GroupSession::begin(std::span<const TowerItem> items, const EncodeOptions& 
   std::vector<ItemSpec> specs;
   for (const TowerItem& item : items) {
     specs.push_back(item.spec());
-    if (item.keep != nullptr) specs.back().units = {};  // one unit, to stay whole
+    const bool on_one = item.keep != nullptr && !item.keep->stores_on_host();
+    if (on_one) specs.back().units = {};  // one unit, to stay whole
   }
   const std::vector<TowerItem> shares = share(items, cut(specs));
   specs.clear();
   for (const TowerItem& item : shares) specs.push_back(item.spec());
   begin(shares, assign_items(group_[0].model().graph_spec(), specs, sessions_.size()), how);
+  for (SharedItem& item : shared_) item.end_store();
 }
 
 std::vector<TowerItem> GroupSession::share(std::span<const TowerItem> items,
                                            std::span<const ItemPiece> pieces) {
   const std::int64_t width = group_[0].model().graph_spec().out_width;
+  Device& device = group_[0].device();
   std::vector<TowerItem> all;
   for (const ItemPiece& piece : pieces) {
     const TowerItem& item = items[piece.item];
@@ -95,7 +98,13 @@ std::vector<TowerItem> GroupSession::share(std::span<const TowerItem> items,
       all.push_back(item);
       continue;
     }
-    if (share.units.first == 0) shared_.emplace_back(item, width);
+    if (share.units.first == 0) {
+      if (item.keep != nullptr) {
+        item.keep->begin_store(device, item.spec().out_rows, width,
+                               device.properties().activation_dtype);
+      }
+      shared_.emplace_back(item, width);
+    }
     share.units.first += item.share.units.first;
     share.counts &= item.share.counts;
     all.push_back(shared_.back().add(*item.prepared, share));

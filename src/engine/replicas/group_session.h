@@ -36,7 +36,8 @@ class GroupSession {
   void attach(std::span<const CallerStream> streams);
   /// As run; the rows of each item are in its target after finish(). The next call may be a begin:
   /// its tower runs while these rows leave the devices (ReplicaSession::begin). After an error call
-  /// abandon(); targets are then in part as they were. Items that a cache keeps are not shared.
+  /// abandon(); targets are then in part as they were. Items that a cache keeps on a device are not
+  /// shared.
   void begin(std::span<const TowerItem> items, const EncodeOptions& how);
   /// As above with the items spread as the caller says.
   void begin(std::span<const TowerItem> items, const Assignment& assignment,

@@ -65,6 +65,14 @@ std::span<const TensorView> ReplicaSession::run(std::span<const PreparedItem* co
   return rows_;
 }
 
+void ReplicaSession::keep(const TowerItem& item, const TensorView& rows, Stream& queue) {
+  if (item.keep_at) {
+    item.keep->store_part(replica_.device(), queue, rows, *item.keep_at);
+  } else {
+    item.keep->store(replica_.device(), queue, rows);
+  }
+}
+
 void ReplicaSession::begin(std::span<const TowerItem> items, const EncodeOptions& how) {
   const Stopwatch tower;
   RunTimes times;
@@ -85,7 +93,7 @@ void ReplicaSession::begin(std::span<const TowerItem> items, const EncodeOptions
   moves.reserve(items.size());
   for (std::size_t i = 0; i < items.size(); ++i) {
     // In front of what waits for the stream of the caller: others may ask for these rows at once.
-    if (items[i].keep != nullptr) items[i].keep->store(device, memory.readers(device), rows_[i]);
+    if (items[i].keep != nullptr) keep(items[i], rows_[i], memory.readers(device));
     moves.emplace_back(rows_[i], items[i].target);
   }
   mover_.move(std::move(moves), queue);

@@ -2,6 +2,8 @@
 
 #include <array>
 #include <cstddef>
+#include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -23,6 +25,9 @@ struct TowerItem {
   RowTarget target;
   RowCache::Claim* keep = nullptr;  ///< stores the rows as the tower leaves them; may be null
   ItemShare share = {};
+  /// Where the rows of a share begin in those that `keep` has begun to store; absent: it stores
+  /// nothing but these.
+  std::optional<std::int64_t> keep_at = {};
 
   /// The sizes of the share.
   [[nodiscard]] ItemSpec spec() const noexcept { return share.spec_of(prepared->plan.spec); }
@@ -70,6 +75,8 @@ class ReplicaSession {
   std::span<const TensorView> run(std::span<const PreparedItem* const> items,
                                   std::span<const ItemShare> shares, const EncodeOptions& how,
                                   RunTimes& times, Stream* reader);
+  /// Stores rows for others, behind what `queue` holds.
+  void keep(const TowerItem& item, const TensorView& rows, Stream& queue);
 
   Replica& replica_;
   std::array<BatchMemory, 2> memory_;

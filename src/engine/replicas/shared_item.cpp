@@ -2,6 +2,7 @@
 #include "engine/replicas/shared_item.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace fovea {
 
@@ -19,6 +20,7 @@ RowCopy place_rows(const TowerItem& item, std::int64_t width) {
 SharedItem::SharedItem(const TowerItem& item, std::int64_t width)
     : result_(*item.target.result),
       target_(item.target),
+      keep_(item.keep),
       place_(place_rows(item, width)),
       first_unit_(item.share.units.first) {
   const ItemSpec& spec = item.prepared->plan.spec;
@@ -28,13 +30,20 @@ SharedItem::SharedItem(const TowerItem& item, std::int64_t width)
 TowerItem SharedItem::add(const PreparedItem& prepared, const ItemShare& share) {
   Part& part = parts_.emplace_back();
   if (target_.block != nullptr) part.block = *target_.block;
-  const auto first = static_cast<std::size_t>((share.units.first - first_unit_) * unit_rows_);
-  part.block.data = place_.to + first * place_.to_stride;
+  const std::int64_t first = (share.units.first - first_unit_) * unit_rows_;
+  part.block.data = place_.to + static_cast<std::size_t>(first) * place_.to_stride;
   part.block.rows = share.units.count * unit_rows_;
   part.block.row_stride_bytes = static_cast<std::int64_t>(place_.to_stride);
   part.block.dtype = target_.dtype;
-  return {
-      .prepared = &prepared, .target = {&part.known, &part.block, target_.dtype}, .share = share};
+  return {.prepared = &prepared,
+          .target = {&part.known, &part.block, target_.dtype},
+          .keep = keep_,
+          .share = share,
+          .keep_at = first};
+}
+
+void SharedItem::end_store() {
+  if (keep_ != nullptr) std::exchange(keep_, nullptr)->end_store();
 }
 
 void SharedItem::finish() {

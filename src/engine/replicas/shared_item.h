@@ -15,7 +15,7 @@ namespace fovea {
 class SharedItem {
  public:
   /// Fills in rows, width and dtype of the result, and makes memory for its rows.
-  /// @param item that nobody keeps; may be a share itself. @param width of its rows.
+  /// @param item may be a share itself; who keeps it has begun to store. @param width of its rows.
   /// @throws Error(kOutOfMemory).
   SharedItem(const TowerItem& item, std::int64_t width);
   SharedItem(const SharedItem&) = delete;
@@ -24,6 +24,8 @@ class SharedItem {
   /// A share for the tower. Its target stays valid while this object lives.
   /// @param prepared the item, or these units of it. @param share units of the item.
   [[nodiscard]] TowerItem add(const PreparedItem& prepared, const ItemShare& share);
+  /// To be called when all shares that were added have begun: ends the store of their rows.
+  void end_store();
   /// To be called when the rows of all shares are there.
   void finish();
 
@@ -35,6 +37,7 @@ class SharedItem {
 
   Embedding& result_;
   RowTarget target_;
+  RowCache::Claim* keep_;    // null: nobody keeps the rows
   RowCopy place_;            // of the rows of `item`
   std::int64_t first_unit_;  // of these
   std::int64_t unit_rows_;

@@ -304,20 +304,63 @@ TEST(GroupSession, SharesOfAnItemAreSharedAgain) {
   }
 }
 
-TEST(GroupSession, AnItemThatACacheKeepsStaysWhole) {
+// An item that is encoded and kept, with memory of so many bytes, and what is kept then.
+void keep_clip(std::int64_t device_bytes, std::int64_t host_bytes, CacheUse use, bool is_shared) {
+  const Items items = mock_items({{20, 4, 4}});
+  MockGroup group(3, MockModel(), by_units);
+  const std::vector<Device*> devices{&group.device(0), &group.device(1), &group.device(2)};
+  RowCache cache(devices, device_bytes, host_bytes);
+  std::vector<Embedding> rows(2);
+  {
+    RowCache::Claim claim = cache.claim("clip");
+    claim.describe({});
+    const TowerItem kept{&items[0], {&rows[0]}, &claim};
+    group->begin({&kept, 1}, {});
+    group->finish();
+    EXPECT_EQ(claim.use(), use);
+  }
+  EXPECT_EQ(values(rows[0]), MockModel().reference(items[0]));
+  EXPECT_EQ(group.stats()[1].stats.sub_batches > 0, is_shared);
+  RowCache::Claim found = cache.claim("clip");
+  ASSERT_EQ(found.turn() == RowCache::Turn::kRead, use == CacheUse::kMiss);
+  if (use != CacheUse::kMiss) return;
+  std::vector<RowMove> moves;
+  moves.emplace_back(std::move(found), RowTarget{&rows[1]});
+  group->move(std::move(moves));
+  group->finish();
+  EXPECT_EQ(values(rows[1]), values(rows[0]));
+}
+
+TEST(GroupSession, AnItemThatACacheKeepsOnTheHostIsShared) {
+  keep_clip(0, 1 << 20, CacheUse::kMiss, true);
+}
+
+TEST(GroupSession, AnItemThatACacheHasNoRoomForIsShared) {
+  keep_clip(0, 1 << 10, CacheUse::kBypass, true);
+}
+
+TEST(GroupSession, AnItemThatACacheKeepsOnADeviceStaysWhole) {
+  keep_clip(1 << 20, 1 << 20, CacheUse::kMiss, false);
+}
+
+TEST(GroupSession, NothingIsKeptOfAnItemOfWhichAShareFails) {
   const Items items = mock_items({{20, 4, 4}});
   MockGroup group(2, MockModel(), by_units);
   const std::vector<Device*> devices{&group.device(0), &group.device(1)};
-  RowCache cache(devices, 0, std::int64_t{1} << 20);
-  RowCache::Claim claim = cache.claim("clip");
-  claim.describe({});
+  RowCache cache(devices, 0, 1 << 20);
   Embedding rows;
-  const TowerItem kept{&items[0], {&rows}, &claim};
-  group->begin({&kept, 1}, {});
-  group->finish();
-  EXPECT_EQ(values(rows), MockModel().reference(items[0]));
-  EXPECT_EQ(claim.use(), CacheUse::kMiss);
-  EXPECT_EQ(group.stats()[1].stats.sub_batches, 0);
+  group.gpu(1).set_limit(0);
+  {
+    RowCache::Claim claim = cache.claim("clip");
+    claim.describe({});
+    const TowerItem kept{&items[0], {&rows}, &claim};
+    test::expect_error(ErrorCode::kOutOfMemory, "replica 1 on ", [&] {
+      group->begin({&kept, 1}, {});
+    });
+    group->abandon();
+  }
+  EXPECT_EQ(cache.stats().items, 0);
+  EXPECT_EQ(cache.claim("clip").turn(), RowCache::Turn::kEncode);
 }
 
 TEST(GroupSession, PackedGreedilyEveryItemStaysWhole) {
