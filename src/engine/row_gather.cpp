@@ -26,6 +26,23 @@ Device* find_device(std::span<const Backend> backends, int number) {
   return found == backends.end() ? nullptr : found->device.get();
 }
 
+/// Spreads items, and shares of those that can be shared, over ranks.
+RowGather::Shares spread(const GraphSpec& spec, std::span<const ItemSpec> items,
+                         std::size_t num_ranks) {
+  RowGather::Shares shares{.pieces = cut_items(spec, items, num_ranks), .assignment = {}};
+  std::vector<ItemSpec> specs;
+  for (const ItemPiece& piece : shares.pieces) {
+    specs.push_back(piece.share.spec_of(items[piece.item]));
+  }
+  shares.assignment = assign_items(spec, specs, num_ranks);
+  return shares;
+}
+
+std::int64_t unevenness(const RowGather::Shares& shares) {
+  const auto [least, most] = std::ranges::minmax(shares.assignment.loads);
+  return most - least;
+}
+
 }  // namespace
 
 RowGather::RowGather(Engine& engine, const Destinations& to)
@@ -88,13 +105,11 @@ RowGather::Shares RowGather::share(Engine& engine, std::span<const PlannedItem> 
   for (std::size_t i = 0; i < items.size(); ++i) {
     if (!items[i].rows()) specs[i] = largest;
   }
-  Shares shares{.pieces = cut_items(spec, specs, num_ranks), .assignment = {}};
-  std::vector<ItemSpec> specs_of_pieces;
-  for (const ItemPiece& piece : shares.pieces) {
-    specs_of_pieces.push_back(piece.share.spec_of(specs[piece.item]));
-  }
-  shares.assignment = assign_items(spec, specs_of_pieces, num_ranks);
-  return shares;
+  Shares cut = spread(spec, specs, num_ranks);
+  if (cut.pieces.size() == items.size()) return cut;
+  for (ItemSpec& item : specs) item.units = {};
+  Shares whole = spread(spec, specs, num_ranks);
+  return unevenness(whole) <= unevenness(cut) ? whole : cut;
 }
 
 bool RowGather::stays_on(int device) const {

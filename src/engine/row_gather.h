@@ -34,8 +34,9 @@ class RowGather {
     Assignment assignment;          ///< of the pieces
   };
   /// Spreads items over ranks. With packing by units those that would keep one rank busy while
-  /// others have nothing to do are shared (cut_items), but for pruned videos and what has more rows
-  /// than its destination. An item whose size no header tells counts as the largest of the others.
+  /// others have nothing to do are shared (cut_items), unless whole items come out as even. Pruned
+  /// videos and what has more rows than its destination stay whole. An item whose size no header
+  /// tells counts as the largest of the others.
   /// @param items of plan(). @param to destinations of the items; none: rows go to results.
   [[nodiscard]] static Shares share(Engine& engine, std::span<const PlannedItem> items,
                                     std::span<const RowBlock> to, std::size_t num_ranks);

@@ -123,6 +123,16 @@ TEST(SharedItems, KeepEveryRankBusy) {
   }
 }
 
+TEST(SharedItems, StayWholeWhereLoadsAreAsEven) {
+  const std::vector<MediaItem> items{clip(20, 1), clip(20, 2), clip(20, 3)};
+  std::vector<Engine> engines = load_several(3);
+  (void)encode_on(engines, items);
+  for (const Engine& engine : engines) EXPECT_EQ(engine.stats().graph_hits, 1);
+  engines.pop_back();
+  (void)encode_on(engines, items);
+  EXPECT_EQ(engines[0].stats().paths[0].live_rows, engines[1].stats().paths[0].live_rows);
+}
+
 TEST(SharedItems, StayWholeWhereOtherPackingIsAsked) {
   const std::vector<MediaItem> items{clip(20)};
   std::vector<Engine> engines;
