@@ -121,7 +121,8 @@ class FOVEA_API Engine {
   /// @throws Error(kInvalidArgument) before any work for a destination that is null, not aligned to
   /// its elements, of another device than it says, or overlaps another one, for strides smaller
   /// than a row, and for a stream of an engine on a CPU; copies likewise. A destination too small
-  /// for its item is an error of the item, found before any work where its plan tells its rows.
+  /// for its item is an error of the item, found before any work where its plan tells its rows, and
+  /// before it is decoded for a video in a container, whose frames that cannot be read count, too.
   [[nodiscard]] std::vector<Embedding> encode(std::span<const MediaItem> items,
                                               std::span<const RowBlock> destinations,
                                               const CallerStream& stream,

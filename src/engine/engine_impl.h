@@ -75,7 +75,8 @@ struct Engine::Impl {
             .budget = decode_budget,
             .processes = decode_processes.get(),
             .log = options.log,
-            .most_bytes = are_cut ? window_budget_bytes(decode_pool.size()) : 0};
+            .most_bytes = are_cut ? window_budget_bytes(decode_pool.size()) : 0,
+            .video_pruning_rate = options.video_pruning_rate};
   }
   /// All devices are of one kind.
   [[nodiscard]] bool on_host() const { return backends.front().device->properties().host_memory; }

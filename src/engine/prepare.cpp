@@ -14,6 +14,7 @@
 #include "core/interrupt.h"
 #include "core/row_dtype.h"
 #include "core/stopwatch.h"
+#include "engine/planned_item.h"
 #include "engine/prepare/check_item.h"
 #include "engine/prepare/item_deadline.h"
 #include "engine/prepare/lost_frames.h"
@@ -21,7 +22,6 @@
 #include "media/limits.h"
 #include "media/reduction.h"
 #include "media/video.h"
-#include "rows/row_target.h"
 
 namespace fovea {
 
@@ -33,28 +33,32 @@ struct Postponed {};
 /// Thrown where an item is too long to be prepared as a whole.
 struct Long {};
 
+/// Thrown where the rows of an item have no room, so that its pixels are of no use.
+struct Roomless {
+  ItemPlan plan;
+};
+
 /// The way of one item from its source to resized bytes.
 class Preparation {
  public:
-  /// @param place, `ahead` and `sink` as prepare_media. @param result is filled in. All must
-  /// outlive this object.
-  Preparation(const PrepareContext& context, const MediaItem& media, WindowBudget::Place* place,
-              const ItemAhead& ahead, const UnitSink* sink, PreparedMedia& result)
+  /// @param result is filled in. All must outlive this object.
+  Preparation(const PrepareContext& context, const MediaItem& media, const PrepareUse& use,
+              PreparedMedia& result)
       : context_(context),
-        sink_(sink),
         processor_(context.model.processor()),
         media_(media),
-        place_(place),
-        ahead_(ahead),
+        use_(use),
+        place_(use.place),
         result_(result),
         deadline_(media.name, limits().decode_deadline),
-        writer_(processor_, media, limits(), result.item, ahead) {
+        writer_(processor_, media, limits(), result.item, use.ahead) {
     if (!comes_in_units()) return;
     const auto hold = [this](PreparedItem units, const UnitRange& range) { send(units, range); };
-    writer_.send_units(hold, sink != nullptr ? sink->most_bytes : ahead.plan->pixel_bytes);
+    writer_.send_units(hold,
+                       use.sink != nullptr ? use.sink->most_bytes : use.ahead.plan->pixel_bytes);
   }
 
-  /// @throws Postponed, Long.
+  /// @throws Postponed, Long, Roomless.
   void run() {
     if (place_ != nullptr && place_->is_too_late()) throw Postponed();
     check_source(media_);
@@ -71,7 +75,7 @@ class Preparation {
 
   /// Whether pixels are not collected in the item, but in the units that came last.
   [[nodiscard]] bool comes_in_units() const noexcept {
-    return sink_ != nullptr || ahead_.is_part();
+    return use_.sink != nullptr || use_.ahead.is_part();
   }
 
   // Rows that need no tower: do they fit their description, and the model?
@@ -100,8 +104,8 @@ class Preparation {
     const Stopwatch watch;
     const auto& [t, h, w] = values.grid_thw;
     ItemPlan& plan = result_.item.plan;
-    plan = ahead_.plan != nullptr ? *ahead_.plan
-                                  : processor_.plan_grid(media_.modality, values.grid_thw);
+    plan = use_.ahead.plan != nullptr ? *use_.ahead.plan
+                                      : processor_.plan_grid(media_.modality, values.grid_thw);
     media::check_num_patches(plan.spec.input_rows, media_.name, limits());
     FOVEA_CHECK(plan.spec.input_rows == patches.num_rows, kInvalidArgument, media_.name,
                 ": grid_thw ", t, "x", h, "x", w, " has ", plan.spec.input_rows,
@@ -288,27 +292,30 @@ class Preparation {
 
   /// Hands on the units before; the last ones stay until everything is known.
   void send(PreparedItem& units, const UnitRange& range) {
-    if (range.first > ahead_.units.first) {
+    if (range.first > use_.ahead.units.first) {
       (void)wait([&] {
-        sink_->take(std::move(held_));
+        use_.sink->take(std::move(held_));
         return true;
       });
     }
     held_ = {.item = std::move(units), .units = range, .is_last = false};
   }
 
-  /// Room in the window for the pixels of the item, asked for once and before anything is decoded.
+  /// Room for the rows of the item, and in the window for its pixels, which is asked for once.
+  /// Before anything is decoded.
   void claim(const ItemPlan& plan) {
+    const ItemPlan wanted = plan_of_units(plan, use_.ahead.units);
+    const std::int64_t rows = final_rows(wanted, context_.video_pruning_rate);
+    if (use_.target != nullptr && use_.target->lacks_room(rows, media_.name)) throw Roomless{plan};
     constexpr std::size_t kAddressable = std::numeric_limits<std::int32_t>::max();
     const bool is_cut = context_.most_bytes > 0 && is_row_of_frames(plan);
     FOVEA_CHECK(is_cut || plan.pixel_bytes <= kAddressable, kInvalidArgument, media_.name, ": ",
                 plan.pixel_bytes, " bytes of resized pixels are more than one item can have (",
                 kAddressable, "), but for videos with packing by units");
-    const std::size_t wanted = plan_of_units(plan, ahead_.units).pixel_bytes;
-    if (is_cut && sink_ == nullptr && wanted > context_.most_bytes) throw Long();
+    if (is_cut && use_.sink == nullptr && wanted.pixel_bytes > context_.most_bytes) throw Long();
     WindowBudget::Place* const place = std::exchange(place_, nullptr);
     if (place == nullptr) return;
-    if (!wait([&] { return place->take(wanted); })) throw Postponed();
+    if (!wait([&] { return place->take(wanted.pixel_bytes); })) throw Postponed();
   }
 
   [[nodiscard]] DecodeBudget::Share take(std::size_t bytes) {
@@ -316,12 +323,11 @@ class Preparation {
   }
 
   const PrepareContext& context_;
-  const UnitSink* sink_;  // null: units stay in the result
-  PreparedMedia held_;    // the units that came last
+  PreparedMedia held_;  // the units that came last
   const ItemProcessor& processor_;
   const MediaItem& media_;
+  const PrepareUse& use_;
   WindowBudget::Place* place_;  // null: there is room
-  const ItemAhead ahead_;
   PreparedMedia& result_;
   ItemDeadline deadline_;
   FrameWriter writer_;
@@ -393,15 +399,16 @@ std::optional<ItemPlan> plan_ahead(const EncoderGraphModel& model, const MediaIt
 }
 
 PreparedMedia prepare_media(const PrepareContext& context, const MediaItem& media,
-                            WindowBudget::Place* place, const ItemAhead& ahead,
-                            const UnitSink* sink) {
+                            const PrepareUse& use) {
   PreparedMedia result;
   try {
-    Preparation(context, media, place, ahead, sink, result).run();
+    Preparation(context, media, use, result).run();
   } catch (const Postponed&) {
     return {.postponed = true};
   } catch (const Long&) {
     return {.is_long = true};
+  } catch (const Roomless& item) {
+    result.item = {.plan = item.plan};
   } catch (const Error& error) {
     check_interrupt();  // what ends the call is no error of the item
     result.error = named(media, error);

@@ -16,6 +16,7 @@
 #include "fovea/options.h"
 #include "fovea/tower/models/encoder_graph_model.h"
 #include "media/process/decode_processes.h"
+#include "rows/row_target.h"
 
 namespace fovea {
 
@@ -42,6 +43,7 @@ struct PrepareContext {
   LogSink* log = nullptr;                       ///< warned of frames that are lost
   /// A video of more pixels is not prepared as a whole, but by UnitStream. 0: any is.
   std::size_t most_bytes = 0;
+  double video_pruning_rate = 0;  ///< of the engine, for rows that are to have room
 };
 
 /// Where the units of a long video go: PreparedMedia with these units, the last with what is known
@@ -49,6 +51,20 @@ struct PrepareContext {
 struct UnitSink {
   std::function<void(PreparedMedia units)> take;
   std::size_t most_bytes;  ///< FrameWriter::send_units
+};
+
+/// What belongs to an item beside its media. Refers to all of it.
+struct PrepareUse {
+  /// Of the item in its window: without room there it is postponed before it is decoded. Null:
+  /// there is room.
+  WindowBudget::Place* place = nullptr;
+  /// With a plan as plan_ahead made it; used unless what is decoded has another size, which a file
+  /// may have by now.
+  ItemAhead ahead = {};
+  const UnitSink* sink = nullptr;  ///< where all units go; null: they stay in the result
+  /// Where the rows go: an item with more of them is not decoded, and comes with its plan alone.
+  /// Null: anywhere.
+  const RowTarget* target = nullptr;
 };
 
 /// The size of an item as far as it can be told without decoding: by the description of pixels and
@@ -62,16 +78,9 @@ struct UnitSink {
 /// Takes one item from its source to resized bytes. An Error is returned; what the limits of
 /// `context` refuse is refused before memory is taken for it. Waits for its share of the budget,
 /// and then has options.limits.decode_deadline for the rest: missing that is an Error of the item.
-/// @param place of the item in its window: without room there it is postponed before it is decoded.
-/// Null: there is room.
-/// @param ahead of the item, with a plan of plan_ahead; used unless what is decoded has another
-/// size, which a file may have by now.
-/// @param sink where all units go; null: they stay in the result.
 /// @throws Error(kCancelled) or Error(kDeadline), as check_interrupt, if the thread is to end.
 [[nodiscard]] PreparedMedia prepare_media(const PrepareContext& context, const MediaItem& media,
-                                          WindowBudget::Place* place = nullptr,
-                                          const ItemAhead& ahead = {},
-                                          const UnitSink* sink = nullptr);
+                                          const PrepareUse& use = {});
 
 /// As prepare_media for all of `media` at once, spread over the pool.
 [[nodiscard]] std::vector<PreparedMedia> prepare_all(const PrepareContext& context,

@@ -22,8 +22,9 @@ void prepare(const PreparedWindows::Source& source, const Selection& items,
     const auto place = static_cast<std::size_t>(i);
     WindowBudget::Place own(budget, place);
     Item& item = *items[place];
-    item.prepared =
-        prepare_media(source.context, *item.media, most_bytes == 0 ? nullptr : &own, item.ahead());
+    item.prepared = prepare_media(
+        source.context, *item.media,
+        {.place = most_bytes == 0 ? nullptr : &own, .ahead = item.ahead(), .target = &item.target});
   });
 }
 

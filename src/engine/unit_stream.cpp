@@ -21,7 +21,7 @@ UnitStream::UnitStream(const PrepareContext& context, const MediaItem& media,
     const InterruptScope scope(under);
     const UnitSink sink{[this](PreparedMedia units) { put(std::move(units)); }, most_bytes};
     try {
-      put(prepare_media(context, media, nullptr, ahead, &sink));
+      put(prepare_media(context, media, {.ahead = ahead, .sink = &sink}));
     } catch (const Closed&) {
     } catch (...) {
       const std::lock_guard lock(mutex_);

@@ -14,7 +14,7 @@ namespace fovea {
 /// thread that makes this object. The thread is at most three takes ahead. Not thread-safe.
 class UnitStream {
  public:
-  /// @param ahead of the item, as prepare_media. @param most_bytes of pixels at a time.
+  /// @param ahead of the item, as PrepareUse. @param most_bytes of pixels at a time.
   /// `context`, `media` and the plan must outlive this object.
   UnitStream(const PrepareContext& context, const MediaItem& media, const ItemAhead& ahead,
              std::size_t most_bytes);

@@ -209,7 +209,9 @@ TEST_P(CachedCall, ADestinationThatIsTooSmallFailsNoOtherItem) {
                                           {expected[0].rows, expected[0].width}};
   const std::vector<Embedding> got =
       engine.encode(items, test::blocks_of(rooms), {}, {.on_error = OnError::kSkip});
-  EXPECT_TRUE(got[0].error);
+  ASSERT_TRUE(got[0].error);
+  EXPECT_EQ(std::string(got[0].error->what()),
+            cat(clip, ": ", expected[0].rows, " rows do not fit into a destination for 1"));
   EXPECT_TRUE(rooms[0].is_untouched());
   test::expect_described(got[1], expected[0]);
   rooms[1].expect_rows(expected[0]);

@@ -19,6 +19,7 @@
 #include "engine/row_gather.h"
 #include "engine/rows/host_room.h"
 #include "fovea/fovea.h"
+#include "graph/recording_log.h"
 #include "media/test_images.h"
 #include "media/video.h"
 #include "support/expect_error.h"
@@ -293,6 +294,27 @@ class LongVideoWithLargeFrames : public LongVideo {
 
   test::TemporaryDirectory folder_;
 };
+
+// Whose damage only decoding shows.
+TEST_F(LongVideoWithLargeFrames, WithoutRoomForItsRowsIsNotDecoded) {
+  std::vector<std::uint8_t> bytes =
+      read_file(FOVEA_TEST_SOURCE_DIR "/tests/media/videos/ramp_h264.mp4", 1 << 20);
+  bytes.resize(bytes.size() * 3 / 4);
+  const MediaItem media = video_bytes(std::move(bytes), "clip", 10.0);
+  test::RecordingLog log;
+  EngineOptions options{.device = "cpu", .num_threads = 2, .dummy_weights = true};
+  options.packing = PackingPolicy::kUnits;
+  options.log = &log;
+  Engine engine = Engine::load(folder_.path(), options);
+  const std::vector<test::HostRoom> rooms{{1, engine.report().width}};
+  const std::vector<Embedding> got =
+      engine.encode(std::span(&media, 1), test::blocks_of(rooms), {}, {.on_error = OnError::kSkip});
+  ASSERT_TRUE(got[0].error);
+  EXPECT_TRUE(std::string(got[0].error->what()).ends_with("do not fit into a destination for 1"));
+  EXPECT_EQ(log.count("video.frames_lost"), 0);
+  (void)engine.encode({&media, 1});
+  EXPECT_EQ(log.count("video.frames_lost"), 1);
+}
 
 // Of 25 frames that are to come, 1 and 2 can be read: a single unit.
 TEST_F(LongVideoWithLargeFrames, TurnsOutToBeShortWhereFramesAreDamaged) {

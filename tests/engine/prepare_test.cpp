@@ -85,7 +85,7 @@ TEST_F(Prepare, APlanIsMadeOnce) {
     ASSERT_TRUE(plan);
     EXPECT_EQ(ahead.plans(), 1);
     const PreparedMedia by_plan =
-        prepare_media({ahead, options_, budget}, media, nullptr, {&*plan});
+        prepare_media({ahead, options_, budget}, media, {.ahead = {&*plan}});
     EXPECT_EQ(ahead.plans(), 1);
     const CountingModel later(*model_);
     EXPECT_EQ(prepare_media({later, options_, budget}, media).item.pixels, by_plan.item.pixels);
@@ -101,7 +101,7 @@ TEST_F(Prepare, APlanOfAnotherSizeIsMadeAnew) {
         image_rgb(std::vector<std::uint8_t>(640 * 480 * 3), 640, 480, "larger")}) {
     const std::optional<ItemPlan> stale = plan_ahead(*model_, other, options_);
     const PreparedMedia prepared =
-        prepare_media({*model_, options_, budget}, image_file(photo_), nullptr, {&*stale});
+        prepare_media({*model_, options_, budget}, image_file(photo_), {.ahead = {&*stale}});
     EXPECT_EQ(prepared.item.plan.grid, photo.item.plan.grid);
     EXPECT_EQ(prepared.item.pixels, photo.item.pixels);
   }
@@ -116,7 +116,7 @@ TEST_F(Prepare, UnitsOfAVideoThatAreWantedAloneNeedNoOtherFrames) {
   frames[6] = {1, 2, 3};
   const ItemAhead ahead{&whole.item.plan, {2, 1}};  // frames 4 and 5
   const PreparedMedia part =
-      prepare_media({*model_, options_, budget}, video_frames(frames, "clip"), nullptr, ahead);
+      prepare_media({*model_, options_, budget}, video_frames(frames, "clip"), {.ahead = ahead});
   ASSERT_FALSE(part.error);
   EXPECT_EQ(part.units, ahead.units);
   EXPECT_EQ(part.item.first_byte, 2 * whole.item.plan.unit_bytes[0]);
@@ -126,7 +126,8 @@ TEST_F(Prepare, UnitsOfAVideoThatAreWantedAloneNeedNoOtherFrames) {
   EXPECT_EQ(part.timestamps, whole.timestamps);
   const ItemAhead all{&whole.item.plan, {0, 4}};
   EXPECT_TRUE(
-      prepare_media({*model_, options_, budget}, video_frames(frames, "clip"), nullptr, all).error);
+      prepare_media({*model_, options_, budget}, video_frames(frames, "clip"), {.ahead = all})
+          .error);
 }
 
 TEST_F(Prepare, SizesOfTheRestAreNotKnownAhead) {

@@ -8,6 +8,7 @@
 
 #include "core/file.h"
 #include "core/interrupt.h"
+#include "engine/counting_model.h"
 #include "engine/prepare.h"
 #include "fovea/engine.h"
 #include "media/video.h"
@@ -172,6 +173,22 @@ TEST_F(VideoLimits, AContainerInMemoryIsTheVideoOfItsFile) {
 TEST_F(VideoLimits, PatchesOfAContainerAreCountedBeforeItIsDecoded) {
   options_.limits.max_patches_per_item = 23;
   expect_refused(video_path(clip_), ErrorCode::kInvalidArgument, "at most 23 patches");
+}
+
+TEST_F(VideoLimits, AContainerIsDecodedIfItsRowsHaveRoom) {
+  const PreparedMedia whole = prepare(video_path(clip_));
+  const ItemPlan& plan = whole.item.plan;
+  for (const std::int64_t missing : {0, 1}) {
+    const test::CountingModel counting(*model_);
+    const RowBlock block{.rows = plan.spec.out_rows - missing};
+    const RowTarget target{.block = &block};
+    const PreparedMedia got =
+        prepare_media({counting, options_, budget_}, video_path(clip_), {.target = &target});
+    EXPECT_FALSE(got.error);
+    EXPECT_EQ(got.item.plan.spec.out_rows, plan.spec.out_rows);
+    EXPECT_EQ(counting.frames(), missing == 0 ? plan.num_frames : 0);
+    EXPECT_EQ(got.item.pixels.empty(), missing > 0);
+  }
 }
 
 }  // namespace
