@@ -76,7 +76,11 @@ constexpr auto option_table(std::type_identity<MediaLimits>) {
       option("max_patches_per_item", &MediaLimits::max_patches_per_item,
              "Refuse items that would have more patches after resizing, all frames of a "
              "video together. The time of the tower grows with them, whatever the size of "
-             "the file",
+             "the file (default: any number)",
+             {.heading = kMediaHeading, .min = 0}),
+      option("max_patches_at_once", &MediaLimits::max_patches_at_once,
+             "Without the limit above: refuse items with more patches, and videos packed by "
+             "units with more in one temporal patch. The memory of the tower grows with them",
              detail::kOfMedia),
       option("max_decode_bytes", &MediaLimits::max_decode_bytes,
              "Host memory that all decoding threads may take together; what does not fit "

@@ -34,8 +34,12 @@ struct MediaLimits {
   std::int64_t max_video_frames = 2'048;  ///< after sampling
   /// Host memory that decoding an image, or one frame of a video, may take: known from its header.
   std::size_t max_item_bytes = std::size_t{384} << 20;
-  /// Patches that an item may have after it was resized, all frames of a video together.
-  std::int64_t max_patches_per_item = std::int64_t{1} << 20;
+  /// Patches that an item may have after it was resized, all frames of a video together: a bound on
+  /// time. 0: any number, within max_patches_at_once.
+  std::int64_t max_patches_per_item = 0;
+  /// Those of an item that is not cut, and of a temporal patch of a video that is (PackingPolicy),
+  /// if max_patches_per_item is 0.
+  std::int64_t max_patches_at_once = std::int64_t{1} << 20;
   /// Host memory that all decoding threads together may take; what does not fit waits. 0: 448 MiB,
   /// or 32 MiB per thread if that is more. At least max_item_bytes otherwise.
   std::size_t max_decode_bytes = 0;

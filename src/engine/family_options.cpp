@@ -30,4 +30,13 @@ void check_family_options(std::string_view architecture, const EngineOptions& op
   check_pixel_range(architecture, options.media);
 }
 
+EngineOptions with_patch_limit(EngineOptions options) {
+  MediaLimits& limits = options.media.limits;
+  const bool are_cut = options.packing == PackingPolicy::kUnits;
+  if (!are_cut && limits.max_patches_per_item == 0) {
+    limits.max_patches_per_item = limits.max_patches_at_once;
+  }
+  return options;
+}
+
 }  // namespace fovea

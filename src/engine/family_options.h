@@ -12,4 +12,8 @@ namespace fovea {
 /// it, and as check_video_pruning().
 void check_family_options(std::string_view architecture, const EngineOptions& options);
 
+/// The options with a limit on patches that holds wherever items are not cut into units: there
+/// max_patches_at_once is that of whole videos, too.
+[[nodiscard]] EngineOptions with_patch_limit(EngineOptions options);
+
 }  // namespace fovea

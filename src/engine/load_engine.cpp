@@ -65,7 +65,7 @@ void log_preprocessing(const checkpoint::HfConfig& files, const ItemProcessor& p
 
 Engine::Impl::Impl(const std::string& model_directory, const EngineOptions& engine_options)
     : directory(model_directory),
-      options(engine_options),
+      options(with_patch_limit(engine_options)),
       files(checkpoint::read_hf_config(directory)),
       backends(make_backends(options)),
       energy(energy_counters(backends)),

@@ -151,7 +151,7 @@ PackingPlan plan(const std::string& model, std::span<const ItemSize> sizes,
                           .num_replicas = devices.size(),
                           .on_host = !devices.front().starts_with("cuda"),
                           .window_bytes = window_budget_bytes(thread_count(options))};
-  return pack_sizes(planner->processor(), sizes, limits, options);
+  return pack_sizes(planner->processor(), sizes, limits, with_patch_limit(options));
 } catch (...) {
   rethrow_as_error();
 }

@@ -106,7 +106,8 @@ class Preparation {
     ItemPlan& plan = result_.item.plan;
     plan = use_.ahead.plan != nullptr ? *use_.ahead.plan
                                       : processor_.plan_grid(media_.modality, values.grid_thw);
-    media::check_num_patches(plan.spec.input_rows, media_.name, limits());
+    const std::int64_t all = plan.spec.input_rows;
+    media::check_num_patches(all, all, media_.name, limits());
     FOVEA_CHECK(plan.spec.input_rows == patches.num_rows, kInvalidArgument, media_.name,
                 ": grid_thw ", t, "x", h, "x", w, " has ", plan.spec.input_rows,
                 " patches, got pixel values of ", patches.num_rows);
@@ -355,7 +356,8 @@ std::optional<ItemPlan> plan_undecoded(const ItemProcessor& processor, const Med
   if (is_finished(media) || (is_video && is_encoded(media))) return {};
   if (const auto* const values = std::get_if<PixelValues>(&media.source)) {
     ItemPlan plan = processor.plan_grid(media.modality, values->grid_thw);
-    media::check_num_patches(plan.spec.input_rows, media.name, options.limits);
+    const std::int64_t all = plan.spec.input_rows;
+    media::check_num_patches(all, all, media.name, options.limits);
     return plan;
   }
   const auto plan = [&](std::int64_t num_frames, std::int64_t width_px, std::int64_t height_px) {

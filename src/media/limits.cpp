@@ -38,10 +38,13 @@ void check_num_frames(std::int64_t num_frames, std::string_view name, const Medi
               limits.max_video_frames, " frames, got ", num_frames);
 }
 
-void check_num_patches(std::int64_t num_patches, std::string_view name, const MediaLimits& limits) {
-  FOVEA_CHECK(num_patches <= limits.max_patches_per_item, kInvalidArgument, name,
-              ": expected at most ", limits.max_patches_per_item, " patches after resizing, got ",
-              num_patches);
+void check_num_patches(std::int64_t num_patches, std::int64_t at_once, std::string_view name,
+                       const MediaLimits& limits) {
+  const bool is_of_all = limits.max_patches_per_item > 0;
+  const std::int64_t most = is_of_all ? limits.max_patches_per_item : limits.max_patches_at_once;
+  const std::int64_t got = is_of_all ? num_patches : at_once;
+  FOVEA_CHECK(got <= most, kInvalidArgument, name, ": expected at most ", most,
+              " patches after resizing, got ", got);
 }
 
 }  // namespace fovea::media

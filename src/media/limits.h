@@ -22,7 +22,9 @@ void check_decode_bytes(std::size_t decode_bytes, std::string_view name, const M
 /// Refuses videos of more frames, after sampling, than `limits` allows. @throws as above.
 void check_num_frames(std::int64_t num_frames, std::string_view name, const MediaLimits& limits);
 
-/// Refuses items that have more patches, after resizing, than `limits` allows. @throws as above.
-void check_num_patches(std::int64_t num_patches, std::string_view name, const MediaLimits& limits);
+/// Refuses items that have more patches, after resizing, than `limits` allows.
+/// @param at_once of them, those that the tower sees together. @throws as above.
+void check_num_patches(std::int64_t num_patches, std::int64_t at_once, std::string_view name,
+                       const MediaLimits& limits);
 
 }  // namespace fovea::media

@@ -8,9 +8,9 @@ from case import Case, Expected
 
 FLAGS = ("--token-budgets --max-items-per-batch --max-frames-per-batch --max-num-batched-tokens "
          "--min-pixels --max-pixels --max-image-pixels --max-item-bytes --max-patches-per-item "
-         "--max-decode-bytes --decode-deadline --deadline --seed --data-parallel-size "
-         "--rgba-background-color --video-pruning-rate --compilation-config --limit-mm-per-prompt "
-         "--max-model-len --tensor-parallel-size --fps --device --dtype --media-profile "
+         "--max-patches-at-once --max-decode-bytes --decode-deadline --deadline --seed "
+         "--data-parallel-size --rgba-background-color --video-pruning-rate --compilation-config "
+         "--limit-mm-per-prompt --max-model-len --tensor-parallel-size --fps --device --dtype --media-profile "
          "--image-backend --packing --golden --cache-dir").split()
 NUMBERS = ["0", "1", "-1", "7", str(2**31), str(2**32), str(2**63 - 1), str(-2**63), str(2**64),
            "1e308", "1e-308", "-0.0", "nan", "inf", "0x10", "1,2,3", "", " ", "\u00e9", "[]", "{}"]

@@ -16,7 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 using test::TemporaryDirectory;
 
-std::string model_dir() { return test::golden_folder("qwen3_vl", "golden.safetensors"); }
+std::string qwen3_vl_dir() { return test::golden_folder("qwen3_vl", "golden.safetensors"); }
 
 /// A copy of a golden checkpoint without some of its files.
 class EngineAssumptions : public ::testing::Test {
@@ -53,7 +53,7 @@ class EngineAssumptions : public ::testing::Test {
 
 TEST_F(EngineAssumptions, AreNamedWhereNoProcessorFileIsThere) {
   const std::string model =
-      checkpoint(model_dir(), {"preprocessor_config.json", "video_preprocessor_config.json"});
+      checkpoint(qwen3_vl_dir(), {"preprocessor_config.json", "video_preprocessor_config.json"});
   EXPECT_EQ(logged(model), "preprocessing.assumed missing=" + model +
                                "/preprocessor_config.json image_pixels=65536..16777216 "
                                "image_mean=0.5,0.5,0.5 image_std=0.5,0.5,0.5 "
@@ -61,23 +61,23 @@ TEST_F(EngineAssumptions, AreNamedWhereNoProcessorFileIsThere) {
 }
 
 TEST_F(EngineAssumptions, AreNotMadeAboutVideosThatHaveAFile) {
-  const std::string line = logged(checkpoint(model_dir(), {"preprocessor_config.json"}),
+  const std::string line = logged(checkpoint(qwen3_vl_dir(), {"preprocessor_config.json"}),
                                   {.media = {.min_pixels = 4096}});
   EXPECT_NE(line.find("image_pixels=4096..16777216"), std::string::npos) << line;
   EXPECT_EQ(line.find("video_pixels"), std::string::npos) << line;
 }
 
 TEST_F(EngineAssumptions, VideosFollowTheProcessorOfImages) {
-  EXPECT_EQ(logged(checkpoint(model_dir(), {"video_preprocessor_config.json"})), "");
+  EXPECT_EQ(logged(checkpoint(qwen3_vl_dir(), {"video_preprocessor_config.json"})), "");
 }
 
 TEST_F(EngineAssumptions, RandomWeightsHaveNoProcessorToAgreeWith) {
-  const std::string model = checkpoint(model_dir(), {"preprocessor_config.json"});
+  const std::string model = checkpoint(qwen3_vl_dir(), {"preprocessor_config.json"});
   EXPECT_EQ(logged(model, {.dummy_weights = true}), "");
 }
 
 TEST_F(EngineAssumptions, OneLineSaysWhereTheValuesComeFrom) {
-  const std::string model = checkpoint(model_dir(), {"video_preprocessor_config.json"});
+  const std::string model = checkpoint(qwen3_vl_dir(), {"video_preprocessor_config.json"});
   test::RecordingLog log;
   (void)Engine::load(model, {.device = "cpu", .log = &log});
   ASSERT_EQ(log.count("preprocessing.sources"), 1);

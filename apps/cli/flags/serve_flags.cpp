@@ -288,9 +288,9 @@ void add_serve_flags(CLI::App& verb, ServeFlags& flags) {
   engine.encoder_cache_bytes = kCacheBytes;
   add_encoder_cache_size(verb, engine);
   engine.cache_dir = user_cache_dir();
-  engine.media.limits.max_patches_per_item = 0;  // what the model makes of its largest item
+  engine.media.limits.max_patches_at_once = 0;  // what the model makes of its largest item
   add_engine_flags(verb, flags.engine);
-  verb.get_option("--max-patches-per-item")->default_str("those of the largest item of the model");
+  verb.get_option("--max-patches-at-once")->default_str("those of the largest item of the model");
   add_configuration(verb, flags.configuration, {"api-key", "admin-api-key"});
 }
 

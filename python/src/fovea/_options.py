@@ -38,6 +38,7 @@ class Options(TypedDict, total=False):
     max_video_frames: int
     max_item_bytes: int
     max_patches_per_item: int
+    max_patches_at_once: int
     max_decode_bytes: int
     decode_deadline_ms: int
     cudagraph_mm_encoder: bool

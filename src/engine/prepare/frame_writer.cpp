@@ -36,7 +36,9 @@ ItemPlan plan_size(const ItemProcessor& processor, const ItemSize& size, const s
   const bool is_video = size.modality == Modality::kVideo || size.num_frames != 1;
   ItemPlan plan = is_video ? processor.plan_video(size.num_frames, size.width_px, size.height_px)
                            : processor.plan_image(size.width_px, size.height_px);
-  media::check_num_patches(plan.spec.input_rows, name, limits);
+  const std::int64_t all = plan.spec.input_rows;
+  const std::int64_t at_once = is_row_of_frames(plan) ? plan.spec.units_on(0).patches : all;
+  media::check_num_patches(all, at_once, name, limits);
   return plan;
 }
 

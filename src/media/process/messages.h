@@ -31,7 +31,7 @@ namespace fovea::media {
 /// raised by one whenever messages change.
 inline constexpr const char* kDecoderFile = "fovea-decoder";
 inline constexpr PluginBuild kDecoderBuild{.kind = {'d', 'e', 'c', 'o', 'd', 'e', 'r'},
-                                           .interface_number = 4};
+                                           .interface_number = 5};
 
 enum class RequestKind : std::uint8_t { kImage = 1, kVideo, kFrames };
 

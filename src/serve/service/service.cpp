@@ -145,9 +145,9 @@ void Service::Impl::load(const std::stop_token& stop) noexcept {
   try {
     const SteadyTime start = std::chrono::steady_clock::now();
     EngineOptions with = options.engine;
-    std::int64_t& most_patches = with.media.limits.max_patches_per_item;
+    std::int64_t& most_patches = with.media.limits.max_patches_at_once;
     if (most_patches == 0) {
-      most_patches = std::min(MediaLimits{}.max_patches_per_item,
+      most_patches = std::min(MediaLimits{}.max_patches_at_once,
                               largest_item_patches(options.model, with, {.stop = stop}));
     }
     model.media = with.media;

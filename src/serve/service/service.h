@@ -25,7 +25,7 @@ struct JobReply;
 struct ServiceOptions {
   std::string model;        ///< directory of the checkpoint
   std::string served_name;  ///< what clients call it
-  /// With 0 for media.limits.max_patches_per_item: what largest_item_patches() says of the model,
+  /// With 0 for media.limits.max_patches_at_once: what largest_item_patches() says of the model,
   /// at most the library's own default.
   EngineOptions engine;
   BatcherOptions batcher;

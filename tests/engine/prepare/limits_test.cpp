@@ -97,6 +97,44 @@ TEST_F(PrepareLimits, PatchesOfEverySourceAreCounted) {
                  ErrorCode::kInvalidArgument, "values: expected at most 23 patches");
 }
 
+TEST_F(PrepareLimits, OfAVideoThePatchesAtOnceAreThoseOfAUnit) {
+  const MediaItem clip =
+      video_rgb(std::vector<std::uint8_t>(8 * 64 * 64 * 3), 8, 64, 64, 2.0, "clip");
+  const ItemSpec& spec = prepare(clip).item.plan.spec;
+  const std::int64_t of_unit = spec.units_on(0).patches;
+  ASSERT_EQ(spec.input_rows, 4 * of_unit);
+  options_.limits.max_patches_at_once = of_unit;
+  EXPECT_FALSE(prepare(clip).error);
+  options_.limits.max_patches_at_once = of_unit - 1;
+  expect_refused(
+      clip, ErrorCode::kInvalidArgument,
+      cat("clip: expected at most ", of_unit - 1, " patches after resizing, got ", of_unit));
+  options_.limits.max_patches_per_item = spec.input_rows - 1;
+  expect_refused(clip, ErrorCode::kInvalidArgument,
+                 cat("clip: expected at most ", spec.input_rows - 1, " patches"));
+}
+
+TEST_F(PrepareLimits, AVideoThatIsNotCutIsRefusedAsAWhole) {
+  const std::vector<ItemSize> sizes{
+      {.width_px = 64, .height_px = 64, .num_frames = 8, .modality = Modality::kVideo}};
+  EngineOptions options{.device = "cpu", .num_threads = 1};
+  options.packing = PackingPolicy::kUnits;
+  const std::int64_t all = plan(folder_, sizes, options).items[0].patches;
+  options.media.limits.max_patches_at_once = all - 1;
+  EXPECT_EQ(plan(folder_, sizes, options).items[0].patches, all);
+  EXPECT_EQ(Engine::load(folder_, options).plan(sizes).items[0].patches, all);
+  const std::string refusal = cat("expected at most ", all - 1, " patches");
+  options.packing = PackingPolicy::kGreedy;
+  const auto plan_it = [&] { (void)plan(folder_, sizes, options); };
+  const auto load_and_plan = [&] { (void)Engine::load(folder_, options).plan(sizes); };
+  test::expect_error(ErrorCode::kInvalidArgument, refusal, plan_it);
+  test::expect_error(ErrorCode::kInvalidArgument, refusal, load_and_plan);
+  options.packing = PackingPolicy::kUnits;
+  options.media.limits.max_patches_per_item = all - 1;
+  test::expect_error(ErrorCode::kInvalidArgument, refusal, plan_it);
+  test::expect_error(ErrorCode::kInvalidArgument, refusal, load_and_plan);
+}
+
 TEST_F(PrepareLimits, PlansAreRefusedAsItemsAre) {
   const std::vector<ItemSize> sizes{{.width_px = 64, .height_px = 64}};
   EngineOptions options{.device = "cpu"};

@@ -270,17 +270,17 @@ TEST(Service, IsUnhealthyWhileNothingMoves) {
 
 TEST(Service, TakesTheLimitOnPatchesFromTheModelUnlessItIsGiven) {
   ServiceOptions options = small();
-  options.engine.media.limits.max_patches_per_item = 7;
+  options.engine.media.limits.max_patches_at_once = 7;
   {
     Service service(options);
     service.wait_loaded();
-    EXPECT_EQ(service.model().media.limits.max_patches_per_item, 7);
+    EXPECT_EQ(service.model().media.limits.max_patches_at_once, 7);
   }
-  options.engine.media.limits.max_patches_per_item = 0;
+  options.engine.media.limits.max_patches_at_once = 0;
   Service service(options);
   service.wait_loaded();
   const MediaLimits& limits = service.model().media.limits;
-  EXPECT_EQ(limits.max_patches_per_item, largest_item_patches(kModel));
+  EXPECT_EQ(limits.max_patches_at_once, largest_item_patches(kModel));
   EXPECT_FALSE(encode(service, one_photo(service)).error);
 }
 
