@@ -99,7 +99,7 @@ class FOVEA_API Batcher {
   /// What it throws is dropped.
   using Done = std::function<void(BatchReply reply)>;
 
-  /// Starts 5 threads.
+  /// Starts 7 threads.
   /// @param engine must outlive the batcher, and may be used by others.
   /// @throws Error(kInvalidArgument) for a bound below 1 where 0 has no meaning, Error(kIo) if
   /// threads cannot be started, Error(kOutOfMemory).

@@ -2,6 +2,7 @@
 #include "batcher/scheduler.h"
 
 #include <algorithm>
+#include <iterator>
 #include <utility>
 
 #include "core/boundary.h"
@@ -73,16 +74,15 @@ Scheduler::Scheduler(Encode encode, const BatcherOptions& options)
       expired_(ErrorCode::kDeadline, "the request has missed its deadline"),
       small_(options),
       large_(options) {
-  constexpr std::size_t kLanes = 2;  // of each queue: one prepares while the other is on the device
-  threads_.reserve(2 * kLanes + 1);
+  // One prepares while the other is on the device; more large ones, where two take long.
+  RequestQueue* const lanes[] = {&small_, &small_, &large_, &large_, &large_, &large_};
+  threads_.reserve(std::size(lanes) + 1);
   try {
     threads_.emplace_back([this] { attend(); });
-    for (std::size_t i = 0; i < kLanes; ++i) {
-      for (RequestQueue* const queue : {&small_, &large_}) {
-        std::vector<RequestPtr> batch;
-        batch.reserve(queue->most_requests());
-        threads_.emplace_back(&Scheduler::work, this, std::ref(*queue), std::move(batch));
-      }
+    for (RequestQueue* const queue : lanes) {
+      std::vector<RequestPtr> batch;
+      batch.reserve(queue->most_requests());
+      threads_.emplace_back(&Scheduler::work, this, std::ref(*queue), std::move(batch));
     }
   } catch (...) {
     stop();
@@ -191,6 +191,13 @@ void Scheduler::work(RequestQueue& queue, std::vector<RequestPtr> batch) noexcep
   }
 }
 
+Clock::time_point Scheduler::next_turn(const RequestQueue& queue) const noexcept {
+  constexpr std::int64_t kAtATime = 2;
+  constexpr std::chrono::seconds kLong{1};
+  const bool is_free = &queue == &small_ || running_large_ < kAtATime || ends_;
+  return is_free ? Clock::time_point::min() : large_begun_ + kLong;
+}
+
 bool Scheduler::wait_for_batch(RequestQueue& queue, std::vector<RequestPtr>& batch) {
   std::unique_lock lock(mutex_);
   for (;;) {
@@ -199,9 +206,11 @@ bool Scheduler::wait_for_batch(RequestQueue& queue, std::vector<RequestPtr>& bat
       changed_.wait(lock);
       continue;
     }
-    const Clock::time_point until = queue.oldest() + options_.max_delay;
     const bool is_open = stats_.running_batches > 0 && accepts_ && !queue.has_full_batch();
-    if (!is_open || Clock::now() >= until) break;
+    const Clock::time_point turn = next_turn(queue);
+    const Clock::time_point until =
+        is_open ? std::max(turn, queue.oldest() + options_.max_delay) : turn;
+    if (Clock::now() >= until) break;
     changed_.wait_until(lock, until);
   }
   queue.take_batch(batch);
@@ -211,6 +220,10 @@ bool Scheduler::wait_for_batch(RequestQueue& queue, std::vector<RequestPtr>& bat
   }
   stats_.queued_requests -= std::ssize(batch);
   ++stats_.running_batches;
+  if (&queue == &large_) {
+    ++running_large_;
+    large_begun_ = batch.front()->begun;
+  }
   return true;
 }
 
@@ -237,6 +250,7 @@ void Scheduler::run(Batch batch) noexcept {
     const std::lock_guard lock(mutex_);
     stats_.last_progress = Clock::now();
     --stats_.running_batches;
+    if (&queue_of(*batch.front()) == &large_) --running_large_;
     ++stats_.batches;
     stats_.batch_requests += std::ssize(batch);
     stats_.batch_items += sum.items;

@@ -15,8 +15,10 @@
 
 namespace fovea::batching {
 
-/// The threads of a batcher. Four lanes take batches and encode them: two take small requests, so
-/// that one batch is decoded while another is on the device, two take large ones, one at a time.
+/// The threads of a batcher. Six lanes take batches and encode them: two take small requests, so
+/// that one batch is decoded while another is on the device, four take large ones, one at a time.
+/// Of these two work, and where that takes long, a long video for example, another begins after
+/// each second, so that not all wait for its end.
 /// Who is next on the device, after each sub-batch, is up to the engine. The attendant ends
 /// requests that were cancelled or missed their deadline. Every request has one end, whoever comes
 /// first; its callback runs without a lock.
@@ -53,6 +55,8 @@ class Scheduler {
 
   /// A lane. @param batch with room for any, so that no memory is needed to take one.
   void work(RequestQueue& queue, std::vector<RequestPtr> batch) noexcept;
+  /// When the next batch of a queue may begin, as far as that is up to those that run.
+  [[nodiscard]] Clock::time_point next_turn(const RequestQueue& queue) const noexcept;
   /// Waits for a batch, which replaces `batch`; false: the lane is to end.
   [[nodiscard]] bool wait_for_batch(RequestQueue& queue, std::vector<RequestPtr>& batch);
   void run(Batch batch) noexcept;
@@ -84,6 +88,8 @@ class Scheduler {
   std::condition_variable calm_;                       // for who drains
   RequestQueue small_;
   RequestQueue large_;
+  std::int64_t running_large_ = 0;  // batches of it that run
+  Clock::time_point large_begun_;   // the last of them
   std::map<std::uint64_t, RequestPtr> open_;
   std::uint64_t last_number_ = 0;
   std::int64_t callbacks_ = 0;  // that have not returned

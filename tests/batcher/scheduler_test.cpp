@@ -107,6 +107,18 @@ TEST_F(SchedulerTest, GivesALargeRequestACallOfItsOwnBesideSmallOnes) {
   engine_.wait_for_calls(3);
 }
 
+TEST_F(SchedulerTest, BeginsAThirdAndAFourthLargeCallBesideThoseThatTakeLong) {
+  engine_.hold();
+  for (const char* name : {"a", "b", "c", "d", "e"}) {
+    submit(name, std::vector<std::string>(11, name));
+  }
+  engine_.wait_for_calls(4);
+  EXPECT_THAT(names_of_call(3), SizeIs(11));
+  EXPECT_EQ(scheduler_.stats().queued_requests, 1);
+  engine_.let_through();
+  EXPECT_THAT(replies_.of("e").items, SizeIs(11));
+}
+
 TEST_F(SchedulerTest, KeepsTheOrderOfItems) {
   hold_one();
   submit("a", {"1", "2"});
