@@ -112,8 +112,9 @@ class FOVEA_API Batcher {
   /// Accepts a request. Reads the headers of its items on the calling thread, of files 128 KiB at
   /// most.
   /// @param options as for Engine::encode(), without `progress`. Under OnError::kFail the error of
-  /// the first item that failed is that of the request. `bounds` hold from now on, in the queue as
-  /// well: the request is complete at once when they end it, and what it ran with goes on.
+  /// the first item that failed is that of the request. With `has_room` it runs by itself. `bounds`
+  /// hold from now on, in the queue as well: the request is complete at once when they end it, and
+  /// what it ran with goes on.
   /// @throws Error(kUnavailable), and accepts nothing, if there is no room for the request now or
   /// the batcher has ended, Error(kInvalidArgument) if it will never have room for it, for a
   /// request without items, and for `progress`, Error(kOutOfMemory).

@@ -36,6 +36,11 @@ struct EncodeOptions {
   /// Called on the calling thread whenever more items are done, with their number and the number
   /// of all items. Must not use the engine. What it throws leaves encode() as it is.
   std::function<void(std::int64_t done, std::int64_t total)> progress = {};
+  /// Asked whether there is room for the rows of an item whose plan does not tell them, such as a
+  /// video in a container: before it is decoded, and perhaps again. If not, it fails with
+  /// Error(kUnavailable). On any thread of the engine, for several items at a time. Must not use
+  /// the engine, nor throw. Empty: there is.
+  std::function<bool(const MediaItem& item, std::int64_t rows)> has_room = {};
   /// Of calls with destinations: further places for the same rows, on other GPUs for example, each
   /// with a stream of its own. Blocks have the dtype of the destination of their item, and at least
   /// its room.

@@ -9,7 +9,8 @@ namespace {
 
 /// Whether one call of the engine can encode both.
 bool same_options(const EncodeOptions& a, const EncodeOptions& b) noexcept {
-  return a.dtype == b.dtype && a.enforce_eager == b.enforce_eager && a.use_cache == b.use_cache;
+  return a.dtype == b.dtype && a.enforce_eager == b.enforce_eager && a.use_cache == b.use_cache &&
+         !a.has_room && !b.has_room;
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "core/check.h"
 #include "core/row_dtype.h"
 #include "engine/planned_item.h"
+#include "engine/prepare/check_item.h"
 #include "rows/row_target.h"
 
 namespace fovea {
@@ -37,8 +38,18 @@ void Call::fail(Item& item, const Error& error) const {
   if (how.on_error == OnError::kFail) throw Error(error);
 }
 
+std::optional<Error> Call::lacks_room(const Item& item, std::int64_t rows) const {
+  std::optional<Error> error = item.target.lacks_room(rows, item.media->name);
+  const bool is_asked = !error && !item.plan && !is_finished(*item.media) && how.has_room;
+  if (is_asked && !how.has_room(*item.media, rows)) {
+    error.emplace(ErrorCode::kUnavailable,
+                  cat(item.media->name, ": there is no room for its ", rows, " rows"));
+  }
+  return error;
+}
+
 bool Call::has_room(Item& item, std::int64_t rows) const {
-  const std::optional<Error> error = item.target.lacks_room(rows, item.media->name);
+  const std::optional<Error> error = lacks_room(item, rows);
   if (!error) return true;
   item.claim.reset();
   fail(item, *error);

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -25,8 +26,10 @@ struct Call {
 
   /// Gives an item an error, or throws it, as the call wants.
   void fail(Item& item, const Error& error) const;
-  /// Whether the target of an item has room for so many rows. If not, the item fails, for a reason
-  /// of this call: who waits for it encodes it.
+  /// Why there is no room for so many rows of an item, in its target or for its caller.
+  [[nodiscard]] std::optional<Error> lacks_room(const Item& item, std::int64_t rows) const;
+  /// Whether there is. If not, the item fails, for a reason of this call: who waits for it encodes
+  /// it.
   [[nodiscard]] bool has_room(Item& item, std::int64_t rows) const;
   /// Tells the caller that so many items are done, if it has not heard of as many.
   void tell(std::int64_t items_done);

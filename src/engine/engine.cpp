@@ -79,7 +79,12 @@ void Engine::Impl::run(Call& call, CachedCall& cached) {
   Selection last = cached.to_encode();  // what is finished at the end
   const SessionOfCall session(sessions, {&call.to.stream, 1});
   PreparedWindows windows(
-      {prepare_context(), decode_pool, on_host(), window_budget_bytes(decode_pool.size())},
+      {.context = prepare_context(),
+       .pool = decode_pool,
+       .on_host = on_host(),
+       .window_bytes = window_budget_bytes(decode_pool.size()),
+       .has_room = [&call](const Item& item,
+                           std::int64_t rows) { return !call.lacks_room(item, rows); }},
       order(call, last));
   while (!windows.done()) {
     const std::int64_t before = call.done;

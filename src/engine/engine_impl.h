@@ -148,6 +148,8 @@ struct Engine::Impl {
   /// Copies rows from their destinations to a further place.
   void copy_rows(const Call& call, const Destinations& copy);
 
+  /// Rows that pruning will leave of what the tower has made of an item.
+  [[nodiscard]] std::int64_t remaining_rows(const Embedding& whole) const;
   /// Where the rows of an item go from the tower: to its result, if the host has still to see them.
   [[nodiscard]] RowTarget tower_target(const Item& item) const;
 };

@@ -7,6 +7,7 @@
 #include "core/row_dtype.h"
 #include "engine/engine_impl.h"
 #include "engine/prepare/check_item.h"
+#include "engine/video_pruning.h"
 
 namespace fovea {
 
@@ -35,6 +36,12 @@ RowTarget Engine::Impl::tower_target(const Item& item) const {
   const bool is_pruned = options.video_pruning_rate > 0 && item.media->modality == Modality::kVideo;
   if (is_pruned) target.block = nullptr;
   return target;
+}
+
+std::int64_t Engine::Impl::remaining_rows(const Embedding& whole) const {
+  const bool is_pruned = options.video_pruning_rate > 0 && whole.modality == Modality::kVideo;
+  return is_pruned ? num_retained(whole.rows, whole.grid_thw.value()[0], options.video_pruning_rate)
+                   : whole.rows;
 }
 
 void Engine::Impl::take_finished(Call& call, Item& item) {
@@ -67,7 +74,7 @@ Selection Engine::Impl::take_found(Call& call, CachedCall& cached) {
     result.name = item->media->name;
     result.cache = item->claim->use();
     ++call.done;
-    if (target.block != nullptr && !call.has_room(*item, result.rows)) continue;
+    if (!call.has_room(*item, remaining_rows(result))) continue;
     call.known.emplace_back(std::move(*item->claim), target);
     item->claim.reset();
     found.push_back(item);

@@ -22,6 +22,7 @@
 #include "media/limits.h"
 #include "media/reduction.h"
 #include "media/video.h"
+#include "rows/row_target.h"
 
 namespace fovea {
 
@@ -307,7 +308,7 @@ class Preparation {
   void claim(const ItemPlan& plan) {
     const ItemPlan wanted = plan_of_units(plan, use_.ahead.units);
     const std::int64_t rows = final_rows(wanted, context_.video_pruning_rate);
-    if (use_.target != nullptr && use_.target->lacks_room(rows, media_.name)) throw Roomless{plan};
+    if (use_.has_room != nullptr && !use_.has_room(rows)) throw Roomless{plan};
     constexpr std::size_t kAddressable = std::numeric_limits<std::int32_t>::max();
     const bool is_cut = context_.most_bytes > 0 && is_row_of_frames(plan);
     FOVEA_CHECK(is_cut || plan.pixel_bytes <= kAddressable, kInvalidArgument, media_.name, ": ",

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <span>
@@ -16,7 +17,6 @@
 #include "fovea/options.h"
 #include "fovea/tower/models/encoder_graph_model.h"
 #include "media/process/decode_processes.h"
-#include "rows/row_target.h"
 
 namespace fovea {
 
@@ -62,9 +62,9 @@ struct PrepareUse {
   /// may have by now.
   ItemAhead ahead = {};
   const UnitSink* sink = nullptr;  ///< where all units go; null: they stay in the result
-  /// Where the rows go: an item with more of them is not decoded, and comes with its plan alone.
-  /// Null: anywhere.
-  const RowTarget* target = nullptr;
+  /// Whether there is room for so many rows: an item without is not decoded, and comes with its
+  /// plan alone. Empty: there is.
+  std::function<bool(std::int64_t rows)> has_room = {};
 };
 
 /// The size of an item as far as it can be told without decoding: by the description of pixels and

@@ -22,9 +22,11 @@ void prepare(const PreparedWindows::Source& source, const Selection& items,
     const auto place = static_cast<std::size_t>(i);
     WindowBudget::Place own(budget, place);
     Item& item = *items[place];
-    item.prepared = prepare_media(
-        source.context, *item.media,
-        {.place = most_bytes == 0 ? nullptr : &own, .ahead = item.ahead(), .target = &item.target});
+    PrepareUse use{.place = most_bytes == 0 ? nullptr : &own, .ahead = item.ahead()};
+    if (source.has_room) {
+      use.has_room = [&](std::int64_t rows) { return source.has_room(item, rows); };
+    }
+    item.prepared = prepare_media(source.context, *item.media, use);
   });
 }
 

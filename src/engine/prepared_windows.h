@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <deque>
+#include <functional>
 #include <future>
 #include <optional>
 #include <vector>
@@ -23,6 +25,8 @@ class PreparedWindows {
     ThreadPool& pool;
     bool on_host;
     std::size_t window_bytes;  ///< CallLimits::window_bytes
+    /// As PrepareUse, of each item.
+    std::function<bool(const Item& item, std::int64_t rows)> has_room = {};
   };
   /// Items that are prepared, run and handed over together, as CallWindow; or one whose units come
   /// a few at a time, in several windows one after the other.

@@ -5,7 +5,9 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <mutex>
 #include <random>
+#include <set>
 #include <thread>
 
 #include "engine/cached/noise.h"
@@ -195,6 +197,39 @@ TEST_P(CachedCall, RefusesADestinationThatIsTooSmallForWhatIsThere) {
     (void)engine.encode({&items[1], 1}, {blocks.data(), 1}, {});
   });
   EXPECT_TRUE(room.is_untouched());
+}
+
+// The second one is encoded, then read by a later call, which asks, too.
+TEST_P(CachedCall, AsksForRoomForAVideoWhoseRowsNobodyKnows) {
+  for (const EnvironmentFact& fact : describe_environment()) {
+    if (fact.first == "video" && fact.second.starts_with("not used")) GTEST_SKIP() << fact.second;
+  }
+  Engine engine = load_ample();
+  const std::string clip = std::string(FOVEA_TEST_SOURCE_DIR) + "/tests/media/videos/ramp_h264.mp4";
+  const std::vector<PlannedItem> items =
+      engine.plan_items({video_path(clip), video_path(clip), noise(64, 64, 1)});
+  const std::vector<Embedding> expected = engine.encode(items, {.use_cache = false});
+  std::mutex mutex;
+  std::set<std::pair<const MediaItem*, std::int64_t>> asked;
+  EncodeOptions how{.on_error = OnError::kSkip};
+  how.has_room = [&](const MediaItem& item, std::int64_t rows) {
+    const std::lock_guard lock(mutex);
+    asked.emplace(&item, rows);
+    return &item != &items[0].media();
+  };
+  for (const char* const round : {"encoded", "in the cache"}) {
+    asked.clear();
+    const std::vector<Embedding> got = engine.encode(items, how);
+    ASSERT_TRUE(got[0].error) << round;
+    EXPECT_EQ(got[0].error->code(), ErrorCode::kUnavailable);
+    EXPECT_EQ(std::string(got[0].error->what()),
+              cat(clip, ": there is no room for its ", expected[0].rows, " rows"));
+    EXPECT_EQ(got[1].data, expected[1].data) << round;
+    EXPECT_EQ(got[2].data, expected[2].data) << round;
+    const std::set<std::pair<const MediaItem*, std::int64_t>> videos{
+        {&items[0].media(), expected[0].rows}, {&items[1].media(), expected[0].rows}};
+    EXPECT_EQ(asked, videos) << round;
+  }
 }
 
 TEST_P(CachedCall, ADestinationThatIsTooSmallFailsNoOtherItem) {

@@ -13,6 +13,7 @@
 #include "fovea/option_table.h"
 #include "fovea/option_text.h"
 #include "serve/api_error.h"
+#include "serve/service/reply_room.h"
 #include "serve/service/self_check.h"
 #include "serve/service/workers.h"
 
@@ -25,9 +26,6 @@ using SteadyTime = std::chrono::steady_clock::time_point;
 int worker_count() {
   return static_cast<int>(std::clamp(std::thread::hardware_concurrency(), 2U, 8U));
 }
-
-/// What a reply may take whose rows no header tells: those of a video in a container.
-constexpr std::size_t kUnknownReplyBytes = std::size_t{64} << 20;
 
 std::int64_t size_of(RowDType dtype) { return dtype == RowDType::kFloat32 ? 4 : 2; }
 
@@ -43,18 +41,6 @@ RowDType checkpoint_dtype(const ModelReport& report) {
   }
   if (bf16 >= f16 && bf16 >= other) return RowDType::kBFloat16;
   return f16 >= other ? RowDType::kFloat16 : RowDType::kFloat32;
-}
-
-/// Images of a pixel or two are broken more often than meant.
-void check_size(const ItemInfo& info, const MediaItem& item) {
-  constexpr std::int64_t kMinSidePx = 3;
-  if (info.source_width_px == 0 && info.source_height_px == 0) return;  // pixel values
-  if (std::min(info.source_width_px, info.source_height_px) >= kMinSidePx) return;
-  throw ApiError(422, "image_too_small",
-                 item.name + ": expected sides of at least " + std::to_string(kMinSidePx) +
-                     " pixels, got " + std::to_string(info.source_width_px) + " x " +
-                     std::to_string(info.source_height_px),
-                 item.name);
 }
 
 ApiError unavailable(const char* code, const std::string& message) {
@@ -107,9 +93,9 @@ struct Service::Impl {
   [[nodiscard]] bool is_older(SteadyTime BatcherStats::*sign) const;
   void throw_unless_ready() const;
   void encode_small_image(const std::stop_token& stop);
-  [[nodiscard]] std::size_t reply_bytes(const Job& job) const;
   [[nodiscard]] std::shared_ptr<void> take_memory(std::size_t bytes);
-  [[nodiscard]] std::shared_ptr<void> take_room(const Job& job);
+  [[nodiscard]] std::shared_ptr<ReplyRoom> take_room(const Job& job);
+  [[nodiscard]] ApiError no_room(const ReplyRoom& room) const;
   [[nodiscard]] ApiError batch_error(const Error& error) const;
   [[nodiscard]] JobReply reply_of(BatchReply batch, std::span<const PlannedItem> items) const;
   [[nodiscard]] int retry_after_s() const;
@@ -218,40 +204,28 @@ void Service::Impl::encode_small_image(const std::stop_token& stop) {
   (void)engine->encode(std::span(&item, 1), {.use_cache = false, .bounds = {.stop = stop}});
 }
 
-/// Room that the rows of a job and what is made of them need.
-std::size_t Service::Impl::reply_bytes(const Job& job) const {
-  const double factor = 1 + job.reply_factor;
-  const auto row_bytes = static_cast<double>(model.report.width * size_of(job.dtype)) * factor;
-  std::size_t bytes = 0;
-  for (const PlannedItem& item : job.items) {
-    if (const std::optional<ItemInfo> info = item.info()) {
-      check_size(*info, item.media());
-      bytes += static_cast<std::size_t>(static_cast<double>(info->rows) * row_bytes);
-    } else if (item.media().modality == Modality::kVideo) {
-      bytes += kUnknownReplyBytes;
-    }  // an image without a plan will be refused
-  }
-  return bytes;
-}
-
 std::shared_ptr<void> Service::Impl::take_memory(std::size_t bytes) {
   std::optional<Budget::Ticket> ticket = memory.try_take(bytes);
   return ticket ? std::make_shared<Budget::Ticket>(*std::move(ticket)) : nullptr;
 }
 
-std::shared_ptr<void> Service::Impl::take_room(const Job& job) {
-  const std::size_t bytes = reply_bytes(job);
-  if (bytes > memory.capacity()) {
-    throw ApiError(400, "response_too_large",
-                   "the rows of this request need " + std::to_string(bytes) + " bytes, and " +
-                       std::to_string(memory.capacity()) +
-                       " are allowed in all (--max-inflight-bytes)");
+std::shared_ptr<ReplyRoom> Service::Impl::take_room(const Job& job) {
+  const std::int64_t row_bytes = model.report.width * size_of(job.dtype);
+  auto room = std::make_shared<ReplyRoom>(
+      memory, static_cast<double>(row_bytes) * (1 + job.reply_factor), job.items);
+  if (room->is_refused()) throw no_room(*room);
+  return room;
+}
+
+ApiError Service::Impl::no_room(const ReplyRoom& room) const {
+  if (room.wanted() > memory.capacity()) {
+    return {400, "response_too_large",
+            "the rows of this request need " + std::to_string(room.wanted()) + " bytes, and " +
+                std::to_string(memory.capacity()) + " are allowed in all (--max-inflight-bytes)"};
   }
-  std::shared_ptr<void> room = take_memory(bytes);
-  if (room) return room;
   ApiError full(429, "queue_full", "there is no room for the reply now (--max-inflight-bytes)");
   full.retry_after_s = retry_after_s();
-  throw full;
+  return full;
 }
 
 /// What cancels a batch while the server drains is the server, not its client.
@@ -354,13 +328,24 @@ std::vector<PlannedItem> Service::plan(std::vector<MediaItem> items, const CallB
 
 void Service::encode(Job job, std::function<void(JobReply)> done) try {
   impl_->throw_unless_ready();
-  std::shared_ptr<void> room = impl_->take_room(job);
+  std::shared_ptr<ReplyRoom> room = impl_->take_room(job);
+  EncodeOptions how{.dtype = job.dtype,
+                    .on_error = OnError::kSkip,
+                    .use_cache = job.use_cache,
+                    .bounds = job.bounds};
+  if (room->is_estimate()) {
+    how.has_room = [weak = std::weak_ptr(room)](const MediaItem& item, std::int64_t rows) {
+      const std::shared_ptr<ReplyRoom> room_of_reply = weak.lock();  // null: it is complete
+      return room_of_reply && room_of_reply->take(item, rows);
+    };
+  }
   auto complete = [impl = impl_.get(), items = job.items, room = std::move(room),
                    done = std::move(done)](BatchReply batch) mutable {
     // What a function holds is moved on, so that it is held where it is needed and nowhere else.
     auto task = [impl, items = std::move(items), room = std::move(room), done = std::move(done),
                  batch = std::make_shared<BatchReply>(std::move(batch))]() mutable {
       JobReply reply = impl->reply_of(std::move(*batch), items);
+      if (room->is_refused()) reply.error = std::make_exception_ptr(impl->no_room(*room));
       reply.room = std::move(room);
       if (impl->options.on_complete) impl->options.on_complete(reply, items);
       done(std::move(reply));
@@ -370,12 +355,7 @@ void Service::encode(Job job, std::function<void(JobReply)> done) try {
   };
   if (impl_->jobs++ == 0) impl_->busy_since = std::chrono::steady_clock::now();
   try {
-    (void)impl_->batcher->submit(std::move(job.items),
-                                 {.dtype = job.dtype,
-                                  .on_error = OnError::kSkip,
-                                  .use_cache = job.use_cache,
-                                  .bounds = job.bounds},
-                                 std::move(complete));
+    (void)impl_->batcher->submit(std::move(job.items), how, std::move(complete));
   } catch (...) {
     --impl_->jobs;
     throw;

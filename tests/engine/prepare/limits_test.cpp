@@ -218,10 +218,10 @@ TEST_F(VideoLimits, AContainerIsDecodedIfItsRowsHaveRoom) {
   const ItemPlan& plan = whole.item.plan;
   for (const std::int64_t missing : {0, 1}) {
     const test::CountingModel counting(*model_);
-    const RowBlock block{.rows = plan.spec.out_rows - missing};
-    const RowTarget target{.block = &block};
+    const std::int64_t room = plan.spec.out_rows - missing;
+    const auto has_room = [&](std::int64_t rows) { return rows <= room; };
     const PreparedMedia got =
-        prepare_media({counting, options_, budget_}, video_path(clip_), {.target = &target});
+        prepare_media({counting, options_, budget_}, video_path(clip_), {.has_room = has_room});
     EXPECT_FALSE(got.error);
     EXPECT_EQ(got.item.plan.spec.out_rows, plan.spec.out_rows);
     EXPECT_EQ(counting.frames(), missing == 0 ? plan.num_frames : 0);

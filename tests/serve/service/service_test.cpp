@@ -133,6 +133,27 @@ TEST(Service, RefusesWhatNeverHasRoomOtherwiseThanWhatHasNoneNow) {
   EXPECT_GE(full.retry_after_s.value_or(0), 1);
 }
 
+TEST(Service, HoldsRoomForTheRowsOfAVideoAsSoonAsTheyAreKnown) {
+  ServiceOptions options = small();
+  options.max_inflight_bytes = (std::int64_t{64} << 20) + 1000;
+  Service service(options);
+  service.wait_loaded();
+  const MediaItem clip = video_path(FOVEA_TEST_SOURCE_DIR "/tests/media/videos/ramp_h264.mp4");
+  JobReply reply = encode(service, job_of(service, {clip}));
+  if (reply.error) GTEST_SKIP() << "videos are not decoded here";
+  const std::size_t rows = reply.items[0]->data.size();
+  ASSERT_GT(rows, 1000);
+  EXPECT_EQ(service.memory().used(), 2 * rows) << "what the estimate was too large by is free";
+  reply = {};
+
+  Job job = job_of(service, {clip});
+  job.reply_factor = static_cast<double>(std::int64_t{64} << 20) / static_cast<double>(rows);
+  const JobReply refused = encode(service, std::move(job));
+  const ApiError error = job_refusal([&] { std::rethrow_exception(refused.error); });
+  EXPECT_EQ(error.code(), "response_too_large");
+  EXPECT_EQ(service.engine().stats().graph_hits + service.engine().stats().graph_misses, 1);
+}
+
 TEST(Service, RefusesImagesOfAPixelOrTwo) {
   Service service(small());
   service.wait_loaded();
