@@ -205,5 +205,96 @@ TEST_F(BatcherTest, GivesUpWhatIsLeftWhenItGoes) {
   test::expect_error(ErrorCode::kCancelled, "cancelled", [&] { (void)rows.get(); });
 }
 
+/// A video that is encoded while it is decoded, in 5 takes at least: 768 different frames, of which
+/// two are a unit of 81 rows.
+class LongVideoOfABatcher : public ::testing::Test {
+ protected:
+  static constexpr std::int64_t kRows = 768 / 2 * 81;
+
+  static const MediaItem& video() {
+    static const MediaItem media = [] {
+      constexpr std::int64_t kSide = 252;
+      std::mt19937 random(5);
+      std::vector<std::uint8_t> rgb(768 * kSide * kSide * 3);
+      for (std::size_t i = 0; i < rgb.size(); i += 64) rgb[i] = static_cast<std::uint8_t>(random());
+      return video_rgb(std::move(rgb), 768, kSide, kSide, 2.0, "video");
+    }();
+    return media;
+  }
+  [[nodiscard]] std::int64_t encoded_rows() const { return engine_.stats().paths[0].live_rows; }
+  void wait_for_a_take() const {
+    while (encoded_rows() == 0) std::this_thread::yield();
+  }
+  /// The work has ended in its midst, and nothing is held.
+  void expect_stopped(Batcher& batcher) const {
+    while (batcher.stats().running_batches > 0) std::this_thread::yield();
+    EXPECT_LT(encoded_rows(), kRows);
+    const BatcherStats stats = batcher.stats();
+    EXPECT_EQ(stats.requests, 0);
+    EXPECT_EQ(stats.bytes, 0);
+    EXPECT_EQ(stats.rows, 0);
+  }
+
+  Engine engine_ = Engine::load(
+      test::golden_folder("qwen2_5_vl", "golden.safetensors"),
+      {.device = "cpu", .num_threads = 2, .packing = PackingPolicy::kUnits, .reuse_units = false});
+};
+
+TEST_F(LongVideoOfABatcher, LetsSmallRequestsPassBetweenItsTakes) {
+  test::Replies replies;
+  Batcher batcher(engine_);
+  const Ticket large = batcher.submit({video()}, {}, replies.keep("video"));
+  wait_for_a_take();
+  for (const char* name : {"first", "second"}) {
+    (void)batcher.submit(noises(1, 2), {}, replies.keep(name));
+    EXPECT_EQ(replies.of(name).items.size(), 1U);
+  }
+  EXPECT_TRUE(batcher.cancel(large)) << "it was complete before them";
+  EXPECT_EQ(replies.of("video").error.value().code(), ErrorCode::kCancelled);
+  EXPECT_EQ(replies.order(), (std::vector<std::string>{"first", "second", "video"}));
+  expect_stopped(batcher);
+}
+
+TEST_F(LongVideoOfABatcher, StopsWithinItsTakes) {
+  const MediaItem image = noise(64, 64, 1);
+  const Embedding expected = engine_.encode({&image, 1}).front();
+  for (const std::string way : {"cancelled", "stopped"}) {
+    Batcher batcher(engine_);
+    std::stop_source client;
+    const std::int64_t before = encoded_rows();
+    Batcher::Pending large = batcher.submit({video()}, {.bounds = {.stop = client.get_token()}});
+    while (encoded_rows() == before) std::this_thread::yield();
+    Batcher::Pending small = batcher.submit({image});
+    if (way == "cancelled") {
+      EXPECT_TRUE(batcher.cancel(large.ticket));
+    } else {
+      client.request_stop();
+    }
+    test::expect_error(ErrorCode::kCancelled, "cancelled", [&] { (void)large.rows.get(); });
+    EXPECT_EQ(small.rows.get().front().data, expected.data);
+    expect_stopped(batcher);
+    EXPECT_EQ(batcher.stats().cancelled, 1);
+    EXPECT_EQ(batcher.stats().completed, 1);
+  }
+}
+
+TEST_F(LongVideoOfABatcher, StopsAtItsDeadline) {
+  Batcher batcher(engine_);
+  const auto soon = std::chrono::steady_clock::now() + std::chrono::milliseconds(100);
+  Batcher::Pending late = batcher.submit({video()}, {.bounds = {.deadline = soon}});
+  test::expect_error(ErrorCode::kDeadline, "deadline", [&] { (void)late.rows.get(); });
+  expect_stopped(batcher);
+  EXPECT_EQ(batcher.stats().expired, 1);
+}
+
+TEST_F(LongVideoOfABatcher, EndsWithItsBatcher) {
+  Batcher batcher(engine_);
+  Batcher::Pending large = batcher.submit({video()});
+  wait_for_a_take();
+  batcher.stop();
+  test::expect_error(ErrorCode::kCancelled, "cancelled", [&] { (void)large.rows.get(); });
+  expect_stopped(batcher);
+}
+
 }  // namespace
 }  // namespace fovea

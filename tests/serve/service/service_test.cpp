@@ -154,6 +154,33 @@ TEST(Service, HoldsRoomForTheRowsOfAVideoAsSoonAsTheyAreKnown) {
   EXPECT_EQ(service.engine().stats().graph_hits + service.engine().stats().graph_misses, 1);
 }
 
+TEST(Service, StopsALongVideoWhoseClientLeavesAndGivesBackItsMemory) {
+  ServiceOptions options = small();
+  options.model = FOVEA_TEST_GOLDEN_DIR "/qwen2_5_vl";
+  options.engine.packing = PackingPolicy::kUnits;
+  Service service(options);
+  service.wait_loaded();
+  constexpr std::int64_t kFrames = 768;  // of 141 KiB resized: more than a window has room for
+  std::vector<std::uint8_t> rgb(kFrames * 252 * 252 * 3);
+  for (std::size_t i = 0; i < rgb.size(); i += 251) rgb[i] = static_cast<std::uint8_t>(i / 251);
+  std::stop_source client;
+  Job job = job_of(service, {video_rgb(std::move(rgb), kFrames, 252, 252, 2.0, "video")});
+  const std::int64_t rows = job.items[0].rows().value();
+  job.bounds.stop = client.get_token();
+  std::promise<JobReply> reply;
+  service.encode(std::move(job), [&](JobReply done) { reply.set_value(std::move(done)); });
+  const auto encoded = [&] { return service.engine().stats().paths[0].live_rows; };
+  while (encoded() == 0) std::this_thread::yield();
+  client.request_stop();
+  const std::exception_ptr gone = reply.get_future().get().error;
+  EXPECT_EQ(job_refusal([&] { std::rethrow_exception(gone); }).status(), 499);
+  while (service.batcher_stats().running_batches > 0) std::this_thread::yield();
+  EXPECT_LT(encoded(), rows);
+  EXPECT_EQ(service.batcher_stats().cancelled, 1);
+  EXPECT_EQ(service.batcher_stats().bytes, 0);
+  EXPECT_EQ(service.memory().used(), 0);
+}
+
 TEST(Service, RefusesImagesOfAPixelOrTwo) {
   Service service(small());
   service.wait_loaded();
