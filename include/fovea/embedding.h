@@ -1,9 +1,9 @@
 #pragma once
 
-#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <map>
 #include <memory>
 #include <optional>
@@ -82,7 +82,7 @@ class FOVEA_API RowBytes {
   [[nodiscard]] const std::byte* begin() const noexcept { return data_; }
   [[nodiscard]] const std::byte* end() const noexcept { return data_ + size_; }
   friend bool operator==(const RowBytes& a, const RowBytes& b) noexcept {
-    return std::ranges::equal(a, b);
+    return a.size_ == b.size_ && (a.empty() || std::memcmp(a.data_, b.data_, a.size_) == 0);
   }
 
  private:

@@ -21,6 +21,8 @@ namespace {
 /// More than both pinned buffers hold, in f32.
 constexpr std::int64_t kManyRows = 9'001;
 constexpr std::int64_t kWidth = 1'024;
+/// Behind so many random values they come again; no number of rows has as many.
+constexpr std::size_t kPeriod = 10'007;
 
 /// Items of `num_rows` rows each on a device, lying one after the other.
 class Rows {
@@ -32,7 +34,9 @@ class Rows {
     std::mt19937 random(seed);
     std::uniform_real_distribution<float> uniform(-2.0f, 2.0f);
     std::vector<float> values(count);
-    for (float& value : values) value = uniform(random);
+    for (std::size_t i = 0; i < count; ++i) {
+      values[i] = i < kPeriod ? uniform(random) : values[i - kPeriod];
+    }
     host_.resize(count * size_of(dtype));
     narrow_from_f32(values.data(), dtype, host_.data(), count);
     memory_ = device.allocate(host_.size());
