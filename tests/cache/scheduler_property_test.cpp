@@ -52,11 +52,17 @@ class RandomScheduler {
   bool chance(std::int64_t one_in) { return draw(1, one_in) == 1; }
 
   /// The mask of a key is the same in every request, as the same image has the same rows.
-  static std::string mask_of_key(std::size_t key) {
-    std::mt19937 random(static_cast<unsigned>(key));
-    std::string mask(1 + random() % 15, '1');
-    for (char& c : mask) c = random() % 4 == 0 ? '0' : '1';
-    return mask;
+  static const std::string& mask_of_key(std::size_t key) {
+    static const std::vector<std::string> masks = [] {
+      std::vector<std::string> all;
+      std::mt19937 random(1);
+      for (int i = 0; i < kKeys; ++i) {
+        all.emplace_back(1 + random() % 15, '1');
+        for (char& c : all.back()) c = random() % 4 == 0 ? '0' : '1';
+      }
+      return all;
+    }();
+    return masks[key];
   }
 
   Running arrive() {
