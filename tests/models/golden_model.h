@@ -16,6 +16,7 @@
 #include "models/load_model.h"
 #include "ops/cpu/cpu_kernels.h"
 #include "support/golden.h"
+#include "support/property.h"
 
 namespace fovea::test {
 
@@ -77,17 +78,22 @@ inline const std::vector<std::pair<std::int64_t, std::int64_t>> kSizes{
     {64, 64}, {320, 240}, {100, 333}, {640, 480}, {31, 57}, {700, 660}};
 
 inline PreparedItem random_item(const ItemPlan& plan, std::mt19937& random) {
-  PreparedItem item{.plan = plan, .pixels = {}};
-  item.pixels.resize(plan.pixel_bytes);
-  for (std::uint8_t& byte : item.pixels) byte = static_cast<std::uint8_t>(random());
-  return item;
+  return {.plan = plan, .pixels = random_bytes(plan.pixel_bytes, random)};
 }
 
-/// Images of kSizes, and what else the model takes: videos, items of a grid alone.
+/// Images of kSizes, and what else the model takes: videos, items of a grid alone. Of items that
+/// are the same for a tower, as images that become one view each are, there are two.
 inline std::vector<PreparedItem> random_items(const GoldenModel& m) {
   std::mt19937 random(1);
   std::vector<PreparedItem> items;
-  const auto add = [&](const ItemPlan& plan) { items.push_back(random_item(plan, random)); };
+  const auto add = [&](const ItemPlan& plan) {
+    const auto is_same = [&](const PreparedItem& other) {
+      return other.plan.modality == plan.modality && other.plan.grid == plan.grid &&
+             other.plan.spec.path_tokens == plan.spec.path_tokens &&
+             other.plan.spec.out_rows == plan.spec.out_rows;
+    };
+    if (std::ranges::count_if(items, is_same) < 2) items.push_back(random_item(plan, random));
+  };
   const ItemProcessor& processor = m.model->processor();
   for (const auto& [width, height] : kSizes) add(processor.plan_image(width, height));
   if (m.takes_videos()) {

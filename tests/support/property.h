@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
+#include <cstring>
 #include <random>
+#include <vector>
 
 namespace fovea::test {
 
@@ -32,6 +34,16 @@ void for_all(int cases, Check&& check) {
 template <class Generator>
 std::int64_t uniform(Generator& generator, std::int64_t low, std::int64_t high) {
   return std::uniform_int_distribution<std::int64_t>(low, high)(generator);
+}
+
+/// Bytes of chance, four by each number of the generator: a number takes far longer than a byte.
+[[nodiscard]] inline std::vector<std::uint8_t> random_bytes(std::size_t size,
+                                                            std::mt19937& random) {
+  std::vector<std::uint32_t> numbers(size / 4 + 1);
+  for (std::uint32_t& number : numbers) number = static_cast<std::uint32_t>(random());
+  std::vector<std::uint8_t> bytes(size);
+  std::memcpy(bytes.data(), numbers.data(), size);
+  return bytes;
 }
 
 }  // namespace fovea::test

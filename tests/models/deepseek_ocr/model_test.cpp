@@ -16,6 +16,7 @@
 #include "models/load_model.h"
 #include "ops/cpu/cpu_kernels.h"
 #include "support/golden.h"
+#include "support/property.h"
 
 namespace fovea::deepseek_ocr {
 namespace {
@@ -43,11 +44,8 @@ const Checkpoint& golden() {
 /// An image of random views; different seeds, different images.
 PreparedItem image(std::int64_t width_px, std::int64_t height_px, std::uint32_t seed) {
   std::mt19937 random(seed);
-  PreparedItem item{.plan = golden().model->processor().plan_image(width_px, height_px),
-                    .pixels = {}};
-  item.pixels.resize(item.plan.pixel_bytes);
-  for (std::uint8_t& byte : item.pixels) byte = static_cast<std::uint8_t>(random());
-  return item;
+  const ItemPlan plan = golden().model->processor().plan_image(width_px, height_px);
+  return {.plan = plan, .pixels = test::random_bytes(plan.pixel_bytes, random)};
 }
 
 std::vector<PreparedItem> images(const Sizes& sizes) {

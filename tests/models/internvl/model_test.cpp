@@ -16,6 +16,7 @@
 #include "models/load_model.h"
 #include "ops/cpu/cpu_kernels.h"
 #include "support/golden.h"
+#include "support/property.h"
 #include "support/temporary_directory.h"
 
 namespace fovea::internvl {
@@ -51,10 +52,7 @@ struct Checkpoint {
 /// An item of random pixels.
 PreparedItem random_item(const ItemPlan& plan) {
   std::mt19937 random(1);
-  PreparedItem item{.plan = plan, .pixels = {}};
-  item.pixels.resize(plan.pixel_bytes);
-  for (std::uint8_t& byte : item.pixels) byte = static_cast<std::uint8_t>(random());
-  return item;
+  return {.plan = plan, .pixels = test::random_bytes(plan.pixel_bytes, random)};
 }
 
 TEST(InternvlModel, BudgetsAreThoseOfTheReference) {
