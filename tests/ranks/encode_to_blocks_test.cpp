@@ -52,12 +52,11 @@ class Group {
   Way way_;
 };
 
-/// Calls encode_on_ranks on threads, whose ranks share an engine, and expects the rows of one call
-/// on each of them.
-void expect_rows_of_one(Engine& engine, Group& group, std::span<const MediaItem> items,
-                        RowDType dtype, std::int64_t gap) {
-  EncodeOptions options{.dtype = dtype, .on_error = OnError::kSkip};
-  const std::vector<Embedding> expected = engine.encode(items, options);
+/// Calls encode_on_ranks on threads, whose ranks share an engine, and expects these rows on each of
+/// them.
+void expect_rows(Engine& engine, Group& group, std::span<const MediaItem> items,
+                 std::span<const Embedding> expected, RowDType dtype, std::int64_t gap) {
+  const EncodeOptions options{.dtype = dtype, .on_error = OnError::kSkip};
   const auto errors = group.run([&](Communicator& ranks) {
     std::vector<HostRoom> rooms;
     for (const Embedding& item : expected) {
@@ -80,17 +79,26 @@ void expect_rows_of_one(Engine& engine, Group& group, std::span<const MediaItem>
   for (const auto& error : errors) EXPECT_FALSE(error) << error->what();
 }
 
+/// As above, the rows of one call.
+void expect_rows_of_one(Engine& engine, Group& group, std::span<const MediaItem> items,
+                        RowDType dtype, std::int64_t gap) {
+  const std::vector<Embedding> expected =
+      engine.encode(items, {.dtype = dtype, .on_error = OnError::kSkip});
+  expect_rows(engine, group, items, expected, dtype, gap);
+}
+
 class EncodeToBlocksOf : public ::testing::TestWithParam<std::string> {};
 
 TEST_P(EncodeToBlocksOf, GivesEveryRankTheRowsOfOne) {
   Engine engine = load_on_cpu(GetParam());
   const auto seed = static_cast<unsigned>(fnv1a(engine.report().family));
   const std::vector<MediaItem> items = mixed_items(engine.report(), seed, 6);
+  const std::vector<Embedding> expected = engine.encode(items);
   for (const auto& [size, way] :
        {std::pair{1, Way::kDevice}, {2, Way::kDevice}, {3, Way::kHost}, {8, Way::kDevice}}) {
     SCOPED_TRACE(cat(size, " ranks, ", way == Way::kHost ? "host" : "device"));
     Group group(size, way);
-    expect_rows_of_one(engine, group, items, RowDType::kFloat32, 24);
+    expect_rows(engine, group, items, expected, RowDType::kFloat32, 24);
     EXPECT_EQ(group.num_gathers(), way == Way::kDevice && size > 1 ? size : 0);
   }
 }

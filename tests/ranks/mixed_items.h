@@ -8,6 +8,7 @@
 #include "core/check.h"
 #include "core/fnv1a.h"
 #include "fovea/fovea.h"
+#include "support/property.h"
 
 namespace fovea::test {
 
@@ -23,8 +24,8 @@ inline std::vector<MediaItem> mixed_items(const ModelReport& model, unsigned see
     const std::int64_t width = i == 1 ? 700 : 32 + below(160);
     const std::int64_t height = i == 1 ? 330 : 32 + below(160);
     const std::int64_t frames = is_video ? 1 + below(4) : 1;
-    std::vector<std::uint8_t> rgb(static_cast<std::size_t>(frames * width * height * 3));
-    for (std::uint8_t& value : rgb) value = static_cast<std::uint8_t>(random());
+    std::vector<std::uint8_t> rgb =
+        random_bytes(static_cast<std::size_t>(frames * width * height * 3), random);
     const std::string name = cat("item ", i);
     items.push_back(is_video ? video_rgb(std::move(rgb), frames, width, height, 2.0, name)
                              : image_rgb(std::move(rgb), width, height, name));

@@ -3,20 +3,18 @@
 #include <cstdint>
 #include <random>
 #include <string>
-#include <utility>
-#include <vector>
 
 #include "fovea/fovea.h"
 #include "support/golden.h"
+#include "support/property.h"
 
 namespace fovea::test {
 
 /// An image of random pixels, the same for the same seed.
 inline MediaItem noise(std::int64_t width, std::int64_t height, unsigned seed) {
   std::mt19937 random(seed);
-  std::vector<std::uint8_t> rgb(static_cast<std::size_t>(width * height * 3));
-  for (std::uint8_t& value : rgb) value = static_cast<std::uint8_t>(random());
-  return image_rgb(std::move(rgb), width, height, "noise " + std::to_string(seed));
+  return image_rgb(random_bytes(static_cast<std::size_t>(width * height * 3), random), width,
+                   height, "noise " + std::to_string(seed));
 }
 
 /// The tiny Qwen3-VL on the CPU, with an encoder cache of so many bytes.
