@@ -31,13 +31,17 @@ constexpr Precision kPrecisions[] = {
     {"bf16", Quantization::kNone, ComputeDType::kBFloat16, 0.01},  // seen 0.0072
     {"int8_bf16", Quantization::kInt8, ComputeDType::kBFloat16, 0.035}};
 
-Engine load(const std::string& folder, const Precision& precision, int threads,
-            std::int64_t cache_bytes = 0) {
-  return Engine::load(folder, {.device = "cpu",
-                               .num_threads = threads,
-                               .encoder_cache_bytes = cache_bytes,
-                               .quantization = precision.quantization,
-                               .dtype_compute = precision.dtype_compute});
+Engine load(const std::string& folder, const Precision& precision, EngineOptions options) {
+  options.device = "cpu";
+  options.quantization = precision.quantization;
+  options.dtype_compute = precision.dtype_compute;
+  return Engine::load(folder, options);
+}
+
+/// The tiny Qwen3-VL with graphs that are quick to verify.
+Engine load_small_graphs(const Precision& precision) {
+  return load(test::golden_folder("qwen3_vl", kGoldenFile), precision,
+              {.num_threads = 2, .max_num_batched_tokens = 512});
 }
 
 std::vector<MediaItem> golden_images(const std::string& folder) {
@@ -62,8 +66,8 @@ INSTANTIATE_TEST_SUITE_P(Families, ReducedTower,
 TEST_P(ReducedTower, IsCloseToTheReferenceAndHasTheSameBitsHoweverItRuns) {
   const auto& [family, precision] = GetParam();
   const std::string folder = test::golden_folder(family, kGoldenFile);
-  Engine engine = load(folder, precision, 1);
-  Engine threads = load(folder, precision, 3);
+  Engine engine = load(folder, precision, {.num_threads = 1});
+  Engine threads = load(folder, precision, {.num_threads = 3});
   const std::vector<MediaItem> items = golden_images(folder);
   const std::vector<Embedding> batch = engine.encode(items);
   const std::vector<Embedding> eager = engine.encode(items, {.enforce_eager = true});
@@ -83,7 +87,7 @@ TEST_P(ReducedTower, IsCloseToTheReferenceAndHasTheSameBitsHoweverItRuns) {
 
 /// The checks of verify that compare with float32.
 std::vector<std::string> comparisons(const Precision& precision, const std::string& kind) {
-  Engine engine = load(test::golden_folder("qwen3_vl", kGoldenFile), precision, 2);
+  Engine engine = load_small_graphs(precision);
   std::vector<std::string> names;
   for (const Check& check : verify(engine, "")) {
     EXPECT_TRUE(check.passed) << check.name << ": " << check.detail;
@@ -105,10 +109,9 @@ TEST(ReducedPrecision, VerifySaysHowFarEveryLevelIsFromFloat32) {
 }
 
 TEST(ReducedPrecision, BFloat16IsAcceptedAgainstTheGoldenRows) {
-  const std::string folder = test::golden_folder("qwen3_vl", kGoldenFile);
-  Engine engine = load(folder, kPrecisions[1], 2);
+  Engine engine = load_small_graphs(kPrecisions[1]);
   bool has_golden = false;
-  for (const Check& check : verify(engine, folder)) {
+  for (const Check& check : verify(engine, test::golden_folder("qwen3_vl", kGoldenFile))) {
     EXPECT_TRUE(check.passed) << check.name << ": " << check.detail;
     has_golden = has_golden || check.name.starts_with("golden");
   }
@@ -117,7 +120,8 @@ TEST(ReducedPrecision, BFloat16IsAcceptedAgainstTheGoldenRows) {
 
 TEST(ReducedPrecision, TheFingerprintOfCachedRowsNamesWhatIsMultiplied) {
   const std::string folder = test::golden_folder("qwen3_vl", kGoldenFile);
-  const Engine bf16 = load(folder, kPrecisions[1], 1, 10'000);
+  const Engine bf16 =
+      load(folder, kPrecisions[1], {.num_threads = 1, .encoder_cache_bytes = 10'000});
   EXPECT_NE(bf16.fingerprint().find(";dtype=bfloat16;"), std::string::npos) << bf16.fingerprint();
   const Engine f32 = Engine::load(folder, {.device = "cpu", .encoder_cache_bytes = 10'000});
   EXPECT_NE(f32.fingerprint().find(";dtype=float32;"), std::string::npos) << f32.fingerprint();
