@@ -141,7 +141,7 @@ TEST_P(EndedCall, LeavesAnEngineThatGivesTheSameRows) {
       EXPECT_GT(ended, 0);
       break;
     }
-    time *= 2;
+    time *= 3;
   }
 }
 
