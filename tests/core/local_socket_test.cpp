@@ -34,14 +34,14 @@ class LocalSocket : public testing::Test {
   std::array<char, 4> got_{};
 };
 
-std::span<const std::byte> bytes_of(const std::string& text) {
+std::span<const std::byte> span_of(const std::string& text) {
   return std::as_bytes(std::span(text));
 }
 
 TEST_F(LocalSocket, MovesBytesWithoutWaiting) {
   EXPECT_EQ(receive(), -1);
   EXPECT_EQ(errno, EAGAIN);
-  EXPECT_EQ(send_some(a_.get(), bytes_of("abcdef")), 6);
+  EXPECT_EQ(send_some(a_.get(), span_of("abcdef")), 6);
   EXPECT_EQ(receive(), 4);
   EXPECT_EQ(std::string(got_.data(), 4), "abcd");
   EXPECT_EQ(receive(), 2);
@@ -50,13 +50,13 @@ TEST_F(LocalSocket, MovesBytesWithoutWaiting) {
 TEST_F(LocalSocket, SaysThatTheOtherEndIsClosed) {
   a_.reset();
   EXPECT_EQ(receive(), 0);
-  EXPECT_EQ(send_some(b_.get(), bytes_of("a")), -1);
+  EXPECT_EQ(send_some(b_.get(), span_of("a")), -1);
   EXPECT_EQ(errno, EPIPE);
 }
 
 TEST_F(LocalSocket, TakesAnOpenFileAlong) {
   const FileDescriptor null(::open("/dev/null", O_RDONLY | O_CLOEXEC));
-  ASSERT_EQ(send_some(a_.get(), bytes_of("ab"), null.get()), 2);
+  ASSERT_EQ(send_some(a_.get(), span_of("ab"), null.get()), 2);
   FileDescriptor came;
   ASSERT_EQ(receive(&came), 2);
   ASSERT_TRUE(came.is_open());
@@ -70,7 +70,7 @@ TEST_F(LocalSocket, TakesAnOpenFileAlong) {
 
 TEST_F(LocalSocket, ClosesAnOpenFileThatIsNotWanted) {
   const FileDescriptor null(::open("/dev/null", O_RDONLY | O_CLOEXEC));
-  ASSERT_EQ(send_some(a_.get(), bytes_of("ab"), null.get()), 2);
+  ASSERT_EQ(send_some(a_.get(), span_of("ab"), null.get()), 2);
   const FileDescriptor before(dup(null.get()));
   const int next = before.get() + 1;
   EXPECT_EQ(receive(), 2);
@@ -113,7 +113,7 @@ TEST_F(LocalSocket, MovesAllBytesWhileItMayWait) {
   const std::string sent(1 << 20, 'x');
   std::string received(sent.size(), ' ');
   std::jthread sender([&] {
-    EXPECT_EQ(send_all(a_.get(), bytes_of(sent), -1, [](short) { return true; }), Transfer::kDone);
+    EXPECT_EQ(send_all(a_.get(), span_of(sent), -1, [](short) { return true; }), Transfer::kDone);
   });
   const auto wait = [&](short events) {
     EXPECT_EQ(events, POLLIN);
@@ -127,7 +127,7 @@ TEST_F(LocalSocket, MovesAllBytesWhileItMayWait) {
 
 TEST_F(LocalSocket, MovesNoMoreWhenItMayNotWait) {
   const auto refuse = [](short) { return false; };
-  EXPECT_EQ(send_all(a_.get(), bytes_of(std::string(8 << 20, 'x')), -1, refuse),
+  EXPECT_EQ(send_all(a_.get(), span_of(std::string(8 << 20, 'x')), -1, refuse),
             Transfer::kTimedOut);
   EXPECT_EQ(receive_all(a_.get(), std::as_writable_bytes(std::span(got_)), nullptr, refuse),
             Transfer::kTimedOut);
@@ -135,12 +135,12 @@ TEST_F(LocalSocket, MovesNoMoreWhenItMayNotWait) {
 
 TEST_F(LocalSocket, SaysWhyNotAllBytesWereMoved) {
   const auto wait = [](short) { return true; };
-  ASSERT_EQ(send_some(a_.get(), bytes_of("ab")), 2);
+  ASSERT_EQ(send_some(a_.get(), span_of("ab")), 2);
   a_.reset();
   const auto bytes = std::as_writable_bytes(std::span(got_));
   EXPECT_EQ(receive_all(b_.get(), bytes, nullptr, wait), Transfer::kClosed);
   EXPECT_EQ(errno, EPIPE);
-  EXPECT_EQ(send_all(b_.get(), bytes_of("a"), -1, wait), Transfer::kClosed);
+  EXPECT_EQ(send_all(b_.get(), span_of("a"), -1, wait), Transfer::kClosed);
   EXPECT_EQ(errno, EPIPE);
 }
 

@@ -16,7 +16,7 @@ namespace {
 
 using ::testing::HasSubstr;
 
-std::string golden_model() { return golden_folder("qwen3_vl", "model.safetensors"); }
+std::string small_model() { return golden_folder("qwen3_vl", "model.safetensors"); }
 
 void expect_ordered_times(const Json& summary) {
   EXPECT_GT(summary["min"].get<double>(), 0);
@@ -29,7 +29,7 @@ void expect_ordered_times(const Json& summary) {
 TEST(BenchLatency, ReportsEverySizeOnEveryNumberOfThreads) {
   const TemporaryDirectory folder;
   const ProgramResult result = run_fovea(
-      {"bench", "latency", golden_model(), "--patches", "16,64", "--threads", "1,2", "--warmups",
+      {"bench", "latency", small_model(), "--patches", "16,64", "--threads", "1,2", "--warmups",
        "1", "--repetitions", "3", "--device", "cpu", "--output-json", folder / "out.json"});
   expect_success(result);
   EXPECT_THAT(result.out, HasSubstr("replay p50"));
@@ -52,7 +52,7 @@ TEST(BenchLatency, ReportsEverySizeOnEveryNumberOfThreads) {
 TEST(BenchLatency, CasesHaveCountsOfTheirOwn) {
   const TemporaryDirectory folder;
   const ProgramResult result = run_fovea(
-      {"bench", "latency", golden_model(), "--cases", "1x16, 3x64, 1x144x5f", "--repetitions", "1",
+      {"bench", "latency", small_model(), "--cases", "1x16, 3x64, 1x144x5f", "--repetitions", "1",
        "--threads", "1", "--device", "cpu", "--output-json", folder / "out.json"});
   expect_success(result);
   EXPECT_THAT(result.out, HasSubstr(" 3 x 64 "));
@@ -70,24 +70,24 @@ TEST(BenchLatency, CasesHaveCountsOfTheirOwn) {
 
 TEST(BenchLatency, RefusesCasesThatAreNone) {
   for (const char* cases : {"64", "x64", "1x", "0x64", "1x64,", "2x64x3", "2x64xf", "2x64x0f"}) {
-    expect_failure(run_fovea({"bench", "latency", golden_model(), "--cases", cases}), 2, "--cases");
+    expect_failure(run_fovea({"bench", "latency", small_model(), "--cases", cases}), 2, "--cases");
   }
   for (const char* flag : {"--count", "--patches", "--sizes"}) {
-    expect_failure(run_fovea({"bench", "latency", golden_model(), "--cases", "1x64", flag, "2"}), 2,
+    expect_failure(run_fovea({"bench", "latency", small_model(), "--cases", "1x64", flag, "2"}), 2,
                    "--cases");
   }
-  expect_failure(run_fovea({"bench", "latency", golden_model(), "--sizes", "640"}), 2, "--sizes");
+  expect_failure(run_fovea({"bench", "latency", small_model(), "--sizes", "640"}), 2, "--sizes");
 }
 
 TEST(BenchLatency, DummyWeightsNeedConfigurationsOnly) {
   const TemporaryDirectory folder;
-  std::filesystem::copy(golden_model() + "/config.json", folder / "config.json");
+  std::filesystem::copy(small_model() + "/config.json", folder / "config.json");
   expect_success(run_fovea({"bench", "latency", folder.path(), "--load-format", "dummy",
                             "--patches", "16", "--threads", "1", "--repetitions", "1"}));
 }
 
 TEST(BenchLatency, UsesAllThreadsByDefault) {
-  const ProgramResult result = run_fovea({"bench", "latency", golden_model(), "--patches", "16",
+  const ProgramResult result = run_fovea({"bench", "latency", small_model(), "--patches", "16",
                                           "--repetitions", "1", "--device", "cpu"});
   expect_success(result);
   EXPECT_THAT(result.out, HasSubstr("of multiply-adds on all threads"));
@@ -95,7 +95,7 @@ TEST(BenchLatency, UsesAllThreadsByDefault) {
 
 TEST(BenchLatency, RefusesSizesThatNoImageHasUnderTheFlagThatGaveThem) {
   // 7 patches cannot be merged 2 x 2.
-  const std::vector<std::string> bench{"bench", "latency", golden_model(), "--threads", "1"};
+  const std::vector<std::string> bench{"bench", "latency", small_model(), "--threads", "1"};
   for (const auto& [flag, value] : {std::pair{"--patches", "7"}, {"--cases", "2x7"}}) {
     std::vector<std::string> arguments = bench;
     arguments.insert(arguments.end(), {flag, value});
@@ -108,7 +108,7 @@ TEST(BenchLatency, RefusesSizesThatNoImageHasUnderTheFlagThatGaveThem) {
 TEST(BenchLatency, EnginesForSeveralThreadsWarnOnce) {
   const TemporaryDirectory folder;
   const std::string model = folder / "model";
-  std::filesystem::copy(golden_model(), model);
+  std::filesystem::copy(small_model(), model);
   std::filesystem::remove(model + "/preprocessor_config.json");
   const ProgramResult result = run_fovea(
       {"bench", "latency", model, "--patches", "16", "--threads", "1,2", "--repetitions", "1"});
@@ -120,7 +120,7 @@ TEST(BenchLatency, EnginesForSeveralThreadsWarnOnce) {
 TEST(BenchCapture, ReportsEveryGraphAndAnswersMeanwhile) {
   const TemporaryDirectory folder;
   const ProgramResult result =
-      run_fovea({"bench", "capture", golden_model(), "--size", "64x48", "--token-budgets", "16,64",
+      run_fovea({"bench", "capture", small_model(), "--size", "64x48", "--token-budgets", "16,64",
                  "--device", "cpu", "--output-json", folder / "out.json"});
   expect_success(result);
   EXPECT_THAT(result.out, HasSubstr("capture ms"));
@@ -140,19 +140,19 @@ TEST(BenchCapture, ReportsEveryGraphAndAnswersMeanwhile) {
 }
 
 TEST(BenchCapture, RefusesASizeBeyondTheLimits) {
-  expect_failure(run_fovea({"bench", "capture", golden_model(), "--size", "1000000x1000000"}), 1,
+  expect_failure(run_fovea({"bench", "capture", small_model(), "--size", "1000000x1000000"}), 1,
                  "1000000x1000000: expected sides of at most 65535 pixels");
 }
 
 TEST(BenchCapture, NeedsGraphs) {
-  expect_failure(run_fovea({"bench", "capture", golden_model(), "--enforce-eager"}), 2,
+  expect_failure(run_fovea({"bench", "capture", small_model(), "--enforce-eager"}), 2,
                  "bench capture needs graphs");
 }
 
 TEST(BenchThroughput, ReportsStagesAndRates) {
   const TemporaryDirectory folder;
   const ProgramResult result =
-      run_fovea({"bench", "throughput", golden_model(), golden_model() + "/images", "--repeat", "2",
+      run_fovea({"bench", "throughput", small_model(), small_model() + "/images", "--repeat", "2",
                  "--output-json", folder / "out.json"});
   expect_success(result);
   EXPECT_THAT(result.out, HasSubstr("items/s"));
@@ -170,7 +170,7 @@ TEST(BenchThroughput, ReportsStagesAndRates) {
 
 TEST(BenchServe, ComparesClientsAndArrivalsWithOneCall) {
   const TemporaryDirectory folder;
-  const std::vector<std::string> bench{"bench",   "serve",       golden_model(),
+  const std::vector<std::string> bench{"bench",   "serve",       small_model(),
                                        "--sizes", "64x64,96x64", "--num-requests",
                                        "12",      "--max-delay", "0,1000"};
   std::vector<std::string> clients = bench;
@@ -189,14 +189,13 @@ TEST(BenchServe, ComparesClientsAndArrivalsWithOneCall) {
   const ProgramResult open = run_fovea(rate);
   expect_success(open);
   EXPECT_THAT(open.out, HasSubstr("200.0 per second"));
-  expect_failure(run_fovea({"bench", "serve", golden_model(), "--rate", "0"}), 2, "--rate");
-  expect_failure(run_fovea({"bench", "serve", golden_model(), "--sizes", "64x64x4f"}), 2,
-                 "--sizes");
+  expect_failure(run_fovea({"bench", "serve", small_model(), "--rate", "0"}), 2, "--rate");
+  expect_failure(run_fovea({"bench", "serve", small_model(), "--sizes", "64x64x4f"}), 2, "--sizes");
 }
 
 TEST(BenchThroughput, CapturesBeforeItCountsAndCountsRepetitionsAlone) {
   const TemporaryDirectory folder;
-  expect_success(run_fovea({"bench", "throughput", golden_model(), golden_model() + "/images",
+  expect_success(run_fovea({"bench", "throughput", small_model(), small_model() + "/images",
                             "--token-budgets", "64,256", "--warmups", "3", "--repeat", "2",
                             "--device", "cpu", "--output-json", folder / "out.json"}));
   const Json report = Json::parse(read_text(folder / "out.json"));
@@ -206,7 +205,7 @@ TEST(BenchThroughput, CapturesBeforeItCountsAndCountsRepetitionsAlone) {
 }
 
 TEST(BenchThroughput, StopsAtAnUnreadableFile) {
-  expect_failure(run_fovea({"bench", "throughput", golden_model(), "/nonexistent/a.png"}), 1,
+  expect_failure(run_fovea({"bench", "throughput", small_model(), "/nonexistent/a.png"}), 1,
                  "/nonexistent/a.png");
 }
 

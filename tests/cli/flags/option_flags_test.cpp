@@ -20,7 +20,7 @@ using fovea::test::all_texts;
 using fovea::test::OwnMode;
 using fovea::test::OwnOptions;
 
-EngineOptions options_of(std::vector<std::string> words) {
+EngineOptions options_of_words(std::vector<std::string> words) {
   CLI::App verb;
   EngineFlags flags;
   add_threads(verb, flags);
@@ -36,7 +36,7 @@ EngineOptions options_of(std::vector<std::string> words) {
 /// What of the options of media a line of flags sets.
 MediaOptions parsed(const std::string& line) {
   std::istringstream words(line);
-  return options_of({std::istream_iterator<std::string>(words), {}}).media;
+  return options_of_words({std::istream_iterator<std::string>(words), {}}).media;
 }
 
 /// The text of a flag that takes other words than the value of its option.
@@ -68,12 +68,12 @@ TEST(OptionFlags, SetEveryOptionAndNoOther) {
         for_each_option(changed, [&](const auto& option, const auto& value) {
           if (option.name == name) words = words_of(option, value);
         });
-        EXPECT_EQ(all_texts(options_of(words)), all_texts(changed)) << name;
+        EXPECT_EQ(all_texts(options_of_words(words)), all_texts(changed)) << name;
       });
 }
 
 TEST(OptionFlags, OfNothingAreTheDefaultsOfTheLibrary) {
-  EXPECT_EQ(all_texts(options_of({})), all_texts(EngineOptions{}));
+  EXPECT_EQ(all_texts(options_of_words({})), all_texts(EngineOptions{}));
 }
 
 TEST(OptionFlags, NeedNothingButATable) {

@@ -29,9 +29,9 @@ Bytes dropped(const Bytes& rgba) {
 }
 
 Bytes on_white(const Bytes& rgba) {
-  constexpr std::uint8_t kWhite[3] = {255, 255, 255};
+  constexpr std::uint8_t kBehind[3] = {255, 255, 255};
   Bytes rgb(rgba.size() / 4 * 3);
-  composite_rgba(rgba.data(), rgba.size() / 4, kWhite, rgb.data());
+  composite_rgba(rgba.data(), rgba.size() / 4, kBehind, rgb.data());
   return rgb;
 }
 

@@ -17,7 +17,7 @@ using test::Bytes;
 constexpr std::size_t kGroup = 1024 + 2976 * 4;  // without a colour cache
 
 /// Bytes of a text of bits, first bit lowest.
-Bytes bytes_of(const std::string& bits) {
+Bytes bytes_of_bits(const std::string& bits) {
   Bytes bytes((bits.size() + 7) / 8);
   for (std::size_t i = 0; i < bits.size(); ++i) {
     if (bits[i] == '1') bytes[i / 8] = static_cast<std::uint8_t>(bytes[i / 8] | 1u << i % 8);
@@ -30,7 +30,7 @@ const std::string kZeroOrOne = "110010000000";  // symbols 0 and 1, a bit each
 
 /// A stream without transforms whose blocks of 4 x 4 pixels have these groups, 0 or 1.
 Bytes stream_of(const std::string& groups) {
-  return bytes_of(
+  return bytes_of_bits(
       "0"
       "0"
       "1"
@@ -39,7 +39,9 @@ Bytes stream_of(const std::string& groups) {
       kZeroOrOne + kZero + kZero + kZero + kZero + groups);
 }
 
-TEST(WebpCodes, AGroupForAllPixels) { EXPECT_EQ(webp_code_bytes(bytes_of("000"), 8, 8), kGroup); }
+TEST(WebpCodes, AGroupForAllPixels) {
+  EXPECT_EQ(webp_code_bytes(bytes_of_bits("000"), 8, 8), kGroup);
+}
 
 TEST(WebpCodes, GroupsByBlocks) {
   EXPECT_EQ(webp_code_bytes(stream_of("0000"), 8, 8), kGroup);
@@ -48,10 +50,10 @@ TEST(WebpCodes, GroupsByBlocks) {
 }
 
 TEST(WebpCodes, AColorCacheMakesTablesLonger) {
-  EXPECT_EQ(webp_code_bytes(bytes_of("0"
-                                     "1"
-                                     "1101"
-                                     "0"),
+  EXPECT_EQ(webp_code_bytes(bytes_of_bits("0"
+                                          "1"
+                                          "1101"
+                                          "0"),
                             8, 8),
             kGroup + 2 * 2048 * 4);
 }
@@ -59,10 +61,10 @@ TEST(WebpCodes, AColorCacheMakesTablesLonger) {
 TEST(WebpCodes, AreUnknownWhereTheStreamIsDamaged) {
   const Bytes cut = stream_of("0010");
   EXPECT_EQ(webp_code_bytes({}, 8, 8), 0);
-  EXPECT_EQ(webp_code_bytes(bytes_of("0"
-                                     "1"
-                                     "0000"
-                                     "0"),
+  EXPECT_EQ(webp_code_bytes(bytes_of_bits("0"
+                                          "1"
+                                          "0000"
+                                          "0"),
                             8, 8),
             0)
       << "a cache of 0 bits";
