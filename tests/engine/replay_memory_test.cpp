@@ -13,6 +13,7 @@
 #include "fovea/engine.h"
 #include "models/load_model.h"
 #include "support/golden.h"
+#include "support/property.h"
 
 namespace fovea {
 namespace {
@@ -43,6 +44,7 @@ struct ReplayCase {
   std::string family;
   std::string device;
   int replays;
+  std::int64_t largest_side_px;
 
   friend void PrintTo(const ReplayCase& test, std::ostream* out) {
     *out << test.family << " on " << test.device;
@@ -71,11 +73,10 @@ class ReplayMemory : public ::testing::TestWithParam<ReplayCase> {
   /// One to twelve images of random sizes and bytes.
   [[nodiscard]] Batch random_batch() {
     Batch batch(std::uniform_int_distribution<std::size_t>(1, 12)(random_));
-    std::uniform_int_distribution<std::int64_t> side(32, 700);
+    std::uniform_int_distribution<std::int64_t> side(32, GetParam().largest_side_px);
     for (PreparedItem& item : batch) {
       item.plan = model_->processor().plan_image(side(random_), side(random_));
-      item.pixels.resize(item.plan.pixel_bytes);
-      for (std::uint8_t& byte : item.pixels) byte = static_cast<std::uint8_t>(random_());
+      item.pixels = test::random_bytes(item.plan.pixel_bytes, random_);
     }
     return batch;
   }
@@ -143,9 +144,9 @@ TEST(BackgroundCaptureOnAGpu, AnswersComeBeforeTheLastGraph) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Devices, ReplayMemory,
-                         ::testing::Values(ReplayCase{"qwen3_vl", "cpu", 30},
-                                           ReplayCase{"qwen3_vl", "cuda", 1000},
-                                           ReplayCase{"deepseek_ocr", "cuda", 1000}),
+                         ::testing::Values(ReplayCase{"qwen3_vl", "cpu", 30, 350},
+                                           ReplayCase{"qwen3_vl", "cuda", 1000, 700},
+                                           ReplayCase{"deepseek_ocr", "cuda", 1000, 700}),
                          [](const auto& test) {
                            return test.param.family + "_" + test.param.device;
                          });
