@@ -1,15 +1,14 @@
 // Golden data is data: what the tests compare with is what the reference wrote.
 #include <gtest/gtest.h>
 
-#include <cstdint>
 #include <filesystem>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "core/json.h"
+#include "core/sha256.h"
 #include "project/tree.h"
-#include "support/sha256.h"
 
 namespace fovea::test {
 namespace {
@@ -26,8 +25,7 @@ std::vector<fs::path> manifest_folders() {
 }
 
 std::string sha256_of_file(const fs::path& path) {
-  const std::string text = read_text(fs::relative(path, source_root()).string());
-  return sha256_hex({reinterpret_cast<const std::uint8_t*>(text.data()), text.size()});
+  return fovea::sha256_hex(read_text(fs::relative(path, source_root()).string()));
 }
 
 std::set<std::string> files_of(const fs::path& folder) {
