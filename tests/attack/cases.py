@@ -211,7 +211,7 @@ CHECKPOINTS = [
     Case("D15.checkpoint_of_a_giant", ENCODE.replace("MODEL", "m") + PHOTO + " --load-format dummy",
          refused(), {"m": ck.with_config(MODEL, vision_config__hidden_size=2**20,
                                          vision_config__intermediate_size=2**30)}),
-    Case("D15.host_asks_for_too_much", "host too_much MODEL", answered("6 refused")),
+    Case("D15.host_asks_for_too_much", "host too_much MODEL", answered("7 refused")),
     Case("D19.tensor_of_rank_9", "inspect m", refused("merger.norm.weight", "9"),
          {"m": ck.with_tensor(MODEL, "model.visual.merger.norm.weight", [1] * 8 + [144])}),
     Case("D19.directory_is_named", "inspect m", refused("m", "vision"), {

@@ -182,6 +182,8 @@ TEST(ThreadPool, DoesNotWaitForAWorkerThatHasNotBegun) {
       std::this_thread::yield();
     });
   }
+  // It leaves that loop and goes to sleep; stopped on the way it might hold the lock of the pool.
+  std::this_thread::sleep_for(std::chrono::milliseconds(200));
   std::atomic<int> runs = 0;
   std::optional<StoppedThread> stopped(std::in_place, worker.load());
   const auto loop = std::async(std::launch::async,

@@ -76,7 +76,8 @@ TEST(BenchLatency, RefusesCasesThatAreNone) {
     expect_failure(run_fovea({"bench", "latency", small_model(), "--cases", "1x64", flag, "2"}), 2,
                    "--cases");
   }
-  expect_failure(run_fovea({"bench", "latency", small_model(), "--sizes", "640"}), 2, "--sizes");
+  expect_failure(run_fovea({"bench", "latency", small_model(), "--sizes", "640"}), 2,
+                 "size \"640\": expected WIDTHxHEIGHT");
 }
 
 TEST(BenchLatency, DummyWeightsNeedConfigurationsOnly) {
