@@ -137,16 +137,16 @@ count_cases() { # <build folder>
   echo "$tests_passed passed, $tests_failed failed, $skipped skipped"
 }
 
-# The repository holds a selection of the reference data; the whole of it may lie beside the
-# checkout as an archive.
+# Reference data that takes much room is packed, a family to an archive; more may lie beside the
+# checkout. All of it goes to one folder.
 unpack_golden() {
-  local archive=$root/../shared/golden.tar.xz
-  if [ ! -f "$archive" ]; then
-    echo "no ../shared/golden.tar.xz: the tests use tests/golden alone"
-    return
-  fi
-  if [ ! -f "$release/golden.unpacked" ] || [ "$archive" -nt "$release/golden.unpacked" ]; then
-    tar xJf "$archive" -C "$release" && touch "$release/golden.unpacked" || return 1
-  fi
+  local archive unpacked into=$release/golden
+  mkdir -p "$into"
+  for archive in "$root"/tests/golden/*.tar.xz "$root"/../shared/golden*.tar.xz; do
+    [ -f "$archive" ] || continue
+    unpacked=$into/.$(basename "$archive")
+    [ "$archive" -nt "$unpacked" ] || continue
+    tar xJf "$archive" -C "$release" && touch "$unpacked" || return 1
+  done
   export FOVEA_GOLDEN_DIR=$release/golden
 }
