@@ -108,8 +108,7 @@ void append_kind(const CallLimits& limits, CallSizes sizes, std::span<std::size_
     std::ranges::stable_sort(items.first(num_cut), {},
                              [&](std::size_t item) { return total_tokens(sizes[item]->spec); });
   }
-  const bool is_search =
-      limits.packing == PackingPolicy::kCost || limits.packing == PackingPolicy::kUnits;
+  const bool is_search = limits.packing == PackingPolicy::kCost;
   for (std::size_t begin = 0, count = 0; begin < items.size(); begin += count) {
     check_interrupt();
     if (begin < num_cut) {

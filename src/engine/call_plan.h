@@ -48,9 +48,9 @@ struct CallBatch {
 };
 
 /// Spreads the items of a call whose sizes are known over replicas (cut_items, assign_items), and
-/// packs the share of each as its graph manager would if it got all of it at once. By cost and by
-/// units at most 4096 items are packed together, because a search takes quadratic time; items of
-/// several units window by window, because all units of an item are prepared at once.
+/// packs the share of each as its graph manager would if it got all of it at once. By cost at most
+/// 4096 items are packed together, because a search takes quadratic time; items of several units
+/// window by window, because all units of an item are prepared at once.
 /// @return the sub-batches of every replica, in the order in which it runs them.
 [[nodiscard]] std::vector<std::vector<CallBatch>> pack_call(const CallLimits& limits,
                                                             CallSizes sizes);

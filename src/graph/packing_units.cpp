@@ -195,19 +195,6 @@ double least_cost(std::span<const ItemSpec> items, const PackingLimits& limits,
   return cost;
 }
 
-/// Whole items: by cost where none can be cut, which is all that can be chosen then.
-void pack_whole(std::span<const ItemSpec> items, const PackingLimits& limits,
-                const PackingCosts& costs, Packing& packing) {
-  const auto is_cut = [](const ItemSpec& item) {
-    return std::ranges::any_of(item.units, [](const ItemUnits& some) { return some.count > 1; });
-  };
-  if (std::ranges::any_of(items, is_cut)) {
-    pack_greedy(items, limits, packing);
-  } else {
-    pack_by_cost(items, limits, costs, packing);
-  }
-}
-
 void pack_cut(std::span<const ItemSpec> items, const PackingLimits& limits,
               const PackingCosts& costs, Packing& packing) {
   sort_by_tokens(items, packing.sorted);
@@ -224,10 +211,14 @@ void pack_cut(std::span<const ItemSpec> items, const PackingLimits& limits,
 
 void pack_units(std::span<const ItemSpec> items, const PackingLimits& limits,
                 const PackingCosts& costs, Packing& packing) {
+  const auto is_cut = [](const ItemSpec& item) {
+    return std::ranges::any_of(item.units, [](const ItemUnits& some) { return some.count > 1; });
+  };
+  if (std::ranges::none_of(items, is_cut)) return pack_greedy(items, limits, packing);
   pack_cut(items, limits, costs, packing);
   const double cut = total_cost(packing, limits, costs);
   if (!is_less(least_cost(items, limits, costs), cut)) return;
-  pack_whole(items, limits, costs, packing);
+  pack_greedy(items, limits, packing);
   if (!is_less(total_cost(packing, limits, costs), cut)) pack_cut(items, limits, costs, packing);
 }
 

@@ -125,15 +125,16 @@ TEST(PackingUnits, PathsArePackedApart) {
             "1[0-0] 0[0-0] 40->64|0->0; 1[0-0] 0[0-2] 0->0|120->128");
 }
 
-TEST(PackingUnits, ItemsStayWholeWhereThatCostsLess) {
-  // 13 items of 10 would go into 512 after the first 51; six at a time into 64 they cost less.
-  UnitPlan plan(std::vector<ItemSpec>(64, image(10)), {{64, 512}});
-  EXPECT_FALSE(plan.packing.order.front().path);
-  EXPECT_EQ(total_cost(plan.packing, plan.limits, plan.costs), 11 * 64);
+TEST(PackingUnits, ItemsOfOneUnitArePackedGreedily) {
+  const UnitPlan plan({image(1000), image(64), image(1196), image(256)}, {{64, 256, 1024, 2048}});
+  Packing greedy;
+  pack_greedy(plan.items, plan.limits, greedy);
+  EXPECT_EQ(plan.packing.order, greedy.order);
+  EXPECT_EQ(plan.packing.batches.size(), greedy.batches.size());
 }
 
 TEST(PackingUnits, ItemsWithoutTokensAreThereOnce) {
-  EXPECT_EQ(UnitPlan({image(0), image(5)}, {{16}}).text(), "1[0-0] 5->16; 0 0->0");
+  EXPECT_EQ(UnitPlan({image(0), video(2, 5)}, {{16}}).text(), "1[0-1] 10->16; 0 0->0");
   EXPECT_EQ(UnitPlan({}, {{16}}).text(), "");
 }
 
