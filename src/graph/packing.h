@@ -126,10 +126,10 @@ void pack_greedy(std::span<const ItemSpec> items, const PackingLimits& limits, P
 /// Fills sub-batches of one path each with units, in the order of pack_greedy, up to the largest
 /// budget and the same limits, which count an item once however many of its units run together. A
 /// sub-batch that leaves room runs in smaller budgets where these cost less. Only a unit that fits
-/// nowhere gets a sub-batch of its own. Items stay whole, packed greedily, where none has several
-/// units and where that costs less. Deterministic; O(n log n + sub-batches) and allocates only what
-/// `packing` lacks.
-/// Source: docs/reference/encoder_graphs.md, "Packing of units".
+/// nowhere gets a sub-batch of its own. Items stay whole, packed by the cheaper of both greedy
+/// rules, where none has several units and where that costs less. Deterministic; O(n log n +
+/// sub-batches) and allocates only what `packing` lacks. Source: docs/reference/encoder_graphs.md,
+/// "Packing of units".
 void pack_units(std::span<const ItemSpec> items, const PackingLimits& limits,
                 const PackingCosts& costs, Packing& packing);
 

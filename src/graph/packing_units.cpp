@@ -195,6 +195,17 @@ double least_cost(std::span<const ItemSpec> items, const PackingLimits& limits,
   return cost;
 }
 
+/// Whole items in the order of their sizes, so that those of a replay are alike: by the greedy rule
+/// that costs less.
+void pack_in_order(std::span<const ItemSpec> items, const PackingLimits& limits,
+                   const PackingCosts& costs, Packing& packing) {
+  pack_greedy(items, limits, packing, PackingPolicy::kGreedyFill);
+  const double fewest_runs = total_cost(packing, limits, costs);
+  pack_greedy(items, limits, packing, PackingPolicy::kGreedy);
+  if (total_cost(packing, limits, costs) < kWorthMoreRuns * fewest_runs) return;
+  pack_greedy(items, limits, packing, PackingPolicy::kGreedyFill);
+}
+
 void pack_cut(std::span<const ItemSpec> items, const PackingLimits& limits,
               const PackingCosts& costs, Packing& packing) {
   sort_by_tokens(items, packing.sorted);
@@ -214,11 +225,11 @@ void pack_units(std::span<const ItemSpec> items, const PackingLimits& limits,
   const auto is_cut = [](const ItemSpec& item) {
     return std::ranges::any_of(item.units, [](const ItemUnits& some) { return some.count > 1; });
   };
-  if (std::ranges::none_of(items, is_cut)) return pack_greedy(items, limits, packing);
+  if (std::ranges::none_of(items, is_cut)) return pack_in_order(items, limits, costs, packing);
   pack_cut(items, limits, costs, packing);
   const double cut = total_cost(packing, limits, costs);
   if (!is_less(least_cost(items, limits, costs), cut)) return;
-  pack_greedy(items, limits, packing);
+  pack_in_order(items, limits, costs, packing);
   if (!is_less(total_cost(packing, limits, costs), cut)) pack_cut(items, limits, costs, packing);
 }
 

@@ -125,12 +125,15 @@ TEST(PackingUnits, PathsArePackedApart) {
             "1[0-0] 0[0-0] 40->64|0->0; 1[0-0] 0[0-2] 0->0|120->128");
 }
 
-TEST(PackingUnits, ItemsOfOneUnitArePackedGreedily) {
+TEST(PackingUnits, ItemsOfOneUnitArePackedByTheCheaperGreedyRule) {
   const UnitPlan plan({image(1000), image(64), image(1196), image(256)}, {{64, 256, 1024, 2048}});
   Packing greedy;
   pack_greedy(plan.items, plan.limits, greedy);
   EXPECT_EQ(plan.packing.order, greedy.order);
   EXPECT_EQ(plan.packing.batches.size(), greedy.batches.size());
+  // The rule of vLLM 0.32 replays each of these by itself: for the same cost, with more launches.
+  const UnitPlan equal(std::vector<ItemSpec>(8, image(64)), {{64, 512}});
+  EXPECT_EQ(equal.packing.batches.size(), 1U);
 }
 
 TEST(PackingUnits, ItemsWithoutTokensAreThereOnce) {
@@ -220,7 +223,8 @@ TEST(PackingUnits, RandomPlansAreValidAndNeverWorseThanOnesOfWholeItems) {
     Packing greedy;
     pack_greedy(plan.items, plan.limits, greedy);
     const double cost = total_cost(plan.packing, plan.limits, plan.costs);
-    EXPECT_LE(cost, total_cost(greedy, plan.limits, plan.costs) * (1 + 1e-8)) << "but for rounding";
+    // Fewer runs may cost a little more.
+    EXPECT_LE(cost, total_cost(greedy, plan.limits, plan.costs) / kWorthMoreRuns * (1 + 1e-8));
     cut += cost;
     whole += total_cost(greedy, plan.limits, plan.costs);
   });
