@@ -61,11 +61,12 @@ std::vector<std::string> differing_keys(const JsonView& a, const JsonView& b) {
 
 }  // namespace
 
-std::string HfConfig::architecture() const {
-  const JsonView list = config.root().at("architectures");
-  const std::vector<JsonView> names = list.elements();
-  FOVEA_CHECK(!names.empty(), kCorruptData, list.path(), ": expected a name, got an empty array");
-  return names.front().as_string();
+std::vector<std::string> HfConfig::architectures() const {
+  std::vector<std::string> names;
+  if (const auto list = config.root().find("architectures")) {
+    for (const JsonView& name : list->elements()) names.push_back(name.as_string());
+  }
+  return names;
 }
 
 std::optional<JsonView> HfConfig::image_processor() const {

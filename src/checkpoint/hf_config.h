@@ -24,9 +24,9 @@ struct HfConfig {
   std::optional<JsonDocument> video_preprocessor;  ///< video_preprocessor_config.json
   std::optional<JsonDocument> processor;           ///< processor_config.json
 
-  /// architectures[0] of config.json.
-  /// @throws Error(kCorruptData) if there is none.
-  [[nodiscard]] std::string architecture() const;
+  /// architectures of config.json, in its order; none where the key is absent or null.
+  /// @throws Error(kCorruptData) for anything but a list of texts.
+  [[nodiscard]] std::vector<std::string> architectures() const;
   /// Where image preprocessing parameters are: processor_config.json.image_processor, as
   /// transformers 5 writes it, else preprocessor_config.json, else absent. Parameters of one place
   /// never complete those of another. Source: transformers 5.24, image_processing_base.py.

@@ -12,6 +12,7 @@
 #include "engine/family_options.h"
 #include "fovea/engine.h"
 #include "models/load_model.h"
+#include "models/registry.h"
 
 namespace fovea {
 namespace {
@@ -67,7 +68,7 @@ std::int64_t largest_item_patches(const std::string& model, const EngineOptions&
                                   const CallBounds& bounds) try {
   const CallScope scope(bounds, "largest_item_patches");
   const checkpoint::HfConfig files = checkpoint::read_hf_config(model);
-  check_family_options(files.architecture(), options);
+  check_family_options(known_architecture(files), options);
   const auto planner = plan_model(files, options.media);
   const ItemProcessor& processor = planner->processor();
   const MediaLimits& limits = options.media.limits;

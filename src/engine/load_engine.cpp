@@ -20,7 +20,7 @@ namespace {
 
 checkpoint::WeightSource open_weights(const checkpoint::HfConfig& files,
                                       const EngineOptions& options) {
-  (void)find_family(files.architecture());  // an unknown one is worse news than missing weights
+  (void)known_architecture(files);  // an unknown one is worse news than missing weights
   return options.dummy_weights ? checkpoint::WeightSource::dummy(options.seed)
                                : checkpoint::WeightSource::open(files.directory);
 }
@@ -78,7 +78,7 @@ Engine::Impl::Impl(const std::string& model_directory, const EngineOptions& engi
 }
 
 void Engine::Impl::load() {
-  check_family_options(files.architecture(), options);
+  check_family_options(known_architecture(files), options);
   const checkpoint::WeightSource weights = open_weights(files, options);
   {
     CheckedModel checked = check_model(files, options.media, weights);
@@ -176,7 +176,7 @@ ModelReport inspect(const std::string& model, const EngineOptions& options,
                     const CallBounds& bounds) try {
   const CallScope scope(bounds, "inspect");
   const checkpoint::HfConfig files = checkpoint::read_hf_config(model);
-  check_family_options(files.architecture(), options);
+  check_family_options(known_architecture(files), options);
   CheckedModel checked = check_model(files, options.media, open_weights(files, options));
   const std::string device = replica_devices(options).front();
   const Backend backend = make_backend(device, {.num_threads = 1,

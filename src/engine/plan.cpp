@@ -20,6 +20,7 @@
 #include "media/decode_image.h"
 #include "media/limits.h"
 #include "models/load_model.h"
+#include "models/registry.h"
 
 namespace fovea {
 
@@ -136,7 +137,7 @@ PackingPlan plan(const std::string& model, std::span<const ItemSize> sizes,
                  const EngineOptions& options, const CallBounds& bounds) try {
   const CallScope scope(bounds, "plan");
   const checkpoint::HfConfig files = checkpoint::read_hf_config(model);
-  check_family_options(files.architecture(), options);
+  check_family_options(known_architecture(files), options);
   const auto planner = plan_model(files, options.media);
   log_preprocessing(files, planner->processor(), options);
   const std::vector<std::string> devices = replica_devices(options);

@@ -38,7 +38,7 @@ ModelReport describe(const ModelFamily& family, const checkpoint::HfConfig& file
     return std::ranges::find(spec.modalities, modality) != spec.modalities.end();
   };
   ModelReport report;
-  report.architecture = files.architecture();
+  report.architecture = known_architecture(files);
   report.family = family.name;
   report.hidden = spec.main_width;
   report.deepstack_levels = spec.out_width / spec.main_width - 1;
@@ -61,7 +61,7 @@ std::unique_ptr<EncoderGraphModel> plan_model(const checkpoint::HfConfig& files,
 
 CheckedModel check_model(const checkpoint::HfConfig& files, const MediaOptions& media,
                          const checkpoint::WeightSource& weights) {
-  const ModelFamily& family = find_family(files.architecture());
+  const ModelFamily& family = find_family(known_architecture(files));
   common::WeightLoader checker(weights, weight_prefix(family, weights));
   CheckedModel checked{.planner = family.make(files, media, checker), .report = {}};
   checked.report = describe(family, files, *checked.planner, checker);
@@ -97,7 +97,7 @@ std::unique_ptr<EncoderGraphModel> load_model(const checkpoint::HfConfig& files,
                                               const checkpoint::WeightSource& weights,
                                               Device& device, Stream& stream,
                                               const QuantizationPlan& plan) {
-  const ModelFamily& family = find_family(files.architecture());
+  const ModelFamily& family = find_family(known_architecture(files));
   common::WeightLoader loader(weights, weight_prefix(family, weights), device, stream, plan);
   return family.make(files, media, loader);
 }

@@ -1,10 +1,8 @@
 // Every family of vision towers that Fovea knows, on one screen.
 #include "models/registry.h"
 
-#include <algorithm>
 #include <array>
 
-#include "core/check.h"
 #include "models/deepseek_ocr/model.h"
 #include "models/glm4v/model.h"
 #include "models/internvl/model.h"
@@ -24,19 +22,6 @@ std::span<const ModelFamily* const> model_families() noexcept {
       &deepseek_ocr::family(),  &step3_vl::family(),
   };
   return families;
-}
-
-const ModelFamily& find_family(std::string_view architecture) {
-  std::string known;
-  for (const ModelFamily* family : model_families()) {
-    if (std::ranges::find(family->architectures, architecture) != family->architectures.end()) {
-      return *family;
-    }
-    for (const std::string_view name : family->architectures)
-      known += cat(known.empty() ? "" : ", ", name);
-  }
-  throw Error(ErrorCode::kUnsupported,
-              cat("architecture \"", architecture, "\" is not supported; supported are ", known));
 }
 
 }  // namespace fovea

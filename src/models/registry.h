@@ -17,7 +17,7 @@ class WeightLoader;
 /// One family of vision towers. A new family is one folder and one line in registry.cpp.
 struct ModelFamily {
   std::string_view name;                            ///< folder under models/
-  std::span<const std::string_view> architectures;  ///< values of config.json architectures[0]
+  std::span<const std::string_view> architectures;  ///< names in architectures of config.json
   /// The tensor by which the tower is found in a checkpoint: its name ends with the two together,
   /// and what stands before `anchor_tensor` is the prefix of all names that `make` asks for.
   std::string_view anchor_folder;  ///< "visual.", or empty
@@ -43,7 +43,17 @@ struct ModelFamily {
 [[nodiscard]] std::span<const ModelFamily* const> model_families() noexcept;
 
 /// The family of an architecture string.
-/// @throws Error(kUnsupported) listing the known ones.
+/// @throws Error(kUnsupported) with the nearest family, if there is one, and the known names.
 [[nodiscard]] const ModelFamily& find_family(std::string_view architecture);
+
+/// Which of the families' architectures a checkpoint has: the first of its `architectures` that a
+/// family knows, else the one that is spelled as its `model_type`: "glm4v_moe" means
+/// Glm4vMoeForConditionalGeneration.
+/// @throws Error(kUnsupported) as find_family; Error(kCorruptData) for a config.json without names.
+[[nodiscard]] std::string_view known_architecture(const checkpoint::HfConfig& files);
+
+/// The family whose tower is most like that of an architecture that no family knows, for messages;
+/// empty if none is said to be.
+[[nodiscard]] std::string_view nearest_family(std::string_view architecture);
 
 }  // namespace fovea

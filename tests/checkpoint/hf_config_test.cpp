@@ -43,24 +43,26 @@ constexpr const char* kBoth = "processor_config.json";
 constexpr const char* kBothText =
     R"({"image_processor": {"tag": "inner image"}, "video_processor": {"tag": "inner video"}})";
 
-TEST(HfConfig, NamesTheArchitecture) {
+TEST(HfConfig, NamesAllArchitectures) {
   const ModelDirectory model{{"config.json", R"({"architectures": ["First", "Second"]})"}};
-  EXPECT_EQ(model.read().architecture(), "First");
+  EXPECT_EQ(model.read().architectures(), (std::vector<std::string>{"First", "Second"}));
   EXPECT_EQ(model.read().directory, model.path());
 }
 
-TEST(HfConfig, ComplainsAboutAMissingArchitecture) {
-  for (const char* text : {"{}", R"({"architectures": null})"}) {
+TEST(HfConfig, MayNameNoArchitecture) {
+  for (const char* text : {"{}", R"({"architectures": null})", R"({"architectures": []})"}) {
     const ModelDirectory model{{"config.json", text}};
-    test::expect_error(ErrorCode::kCorruptData, "config.json: architectures: expected a value",
-                       [&] { (void)model.read().architecture(); });
+    EXPECT_TRUE(model.read().architectures().empty()) << text;
   }
-  const ModelDirectory empty{{"config.json", R"({"architectures": []})"}};
-  test::expect_error(ErrorCode::kCorruptData, "architectures: expected a name, got an empty array",
-                     [&] { (void)empty.read().architecture(); });
+}
+
+TEST(HfConfig, ComplainsAboutArchitecturesThatAreNoNames) {
   const ModelDirectory number{{"config.json", R"({"architectures": [3]})"}};
   test::expect_error(ErrorCode::kCorruptData, "architectures[0]: expected a string, got 3",
-                     [&] { (void)number.read().architecture(); });
+                     [&] { (void)number.read().architectures(); });
+  const ModelDirectory text{{"config.json", R"({"architectures": "First"})"}};
+  test::expect_error(ErrorCode::kCorruptData, "config.json: architectures",
+                     [&] { (void)text.read().architectures(); });
 }
 
 TEST(HfConfig, HasNoProcessorsWithoutTheirFiles) {
@@ -195,7 +197,8 @@ TEST(HfConfig, SaysThatConfigJsonIsAbsent) {
 TEST(HfConfig, ReadsTheGoldenModel) {
   for (const std::string& folder : test::golden_folders("qwen3_vl", "config.json")) {
     const HfConfig config = read_hf_config(folder);
-    EXPECT_EQ(config.architecture(), "Qwen3VLForConditionalGeneration");
+    EXPECT_EQ(config.architectures(),
+              std::vector<std::string>{"Qwen3VLForConditionalGeneration"});
     EXPECT_TRUE(config.image_processor());
     EXPECT_EQ(config.video_processor()->path(), folder + "/video_preprocessor_config.json");
   }

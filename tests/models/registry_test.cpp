@@ -5,6 +5,7 @@
 
 #include <set>
 
+#include "models/config_files.h"
 #include "support/expect_error.h"
 #include "support/golden.h"
 
@@ -23,7 +24,7 @@ TEST(Registry, EveryArchitectureFindsItsFamily) {
 TEST(Registry, EveryFamilyHasAGoldenModel) {
   std::set<std::string_view> covered;
   for (const std::string& folder : test::golden_models()) {
-    covered.insert(find_family(checkpoint::read_hf_config(folder).architecture()).name);
+    covered.insert(find_family(known_architecture(checkpoint::read_hf_config(folder))).name);
   }
   for (const ModelFamily* family : model_families()) EXPECT_TRUE(covered.contains(family->name));
 }
@@ -34,6 +35,65 @@ TEST(Registry, UnknownArchitecturesAreRefusedWithTheList) {
       test::expect_error(ErrorCode::kUnsupported, std::string(known),
                          [] { (void)find_family("NoSuchModel"); });
     }
+  }
+}
+
+/// The architecture that a config.json of these keys has.
+std::string_view architecture_of(const std::string& keys) {
+  return known_architecture(test::config_files({.config = "{" + keys + "}"}));
+}
+
+TEST(Registry, TheFirstKnownOfAllArchitecturesCounts) {
+  constexpr std::string_view kWanted = "Qwen2VLForConditionalGeneration";
+  EXPECT_EQ(architecture_of(R"("architectures": ["Qwen2VLForConditionalGeneration"])"), kWanted);
+  EXPECT_EQ(architecture_of(R"("architectures": ["MyReranker", "Qwen2VLForConditionalGeneration",
+                                "Glm4vForConditionalGeneration"], "model_type": "qwen3_vl")"),
+            kWanted);
+}
+
+TEST(Registry, AModelTypeMeansTheArchitectureThatIsSpelledAlike) {
+  for (const char* names :
+       {R"("architectures": null)", R"("architectures": [])", R"("architectures": ["Unknown"])"}) {
+    const auto of_type = [&](const std::string& type) {
+      return architecture_of(std::string(names) + ", \"model_type\": \"" + type + "\"");
+    };
+    EXPECT_EQ(of_type("qwen2_5_vl"), "Qwen2_5_VLForConditionalGeneration");
+    EXPECT_EQ(of_type("qwen3_vl_moe"), "Qwen3VLMoeForConditionalGeneration");
+    EXPECT_EQ(of_type("glm4v_moe"), "Glm4vMoeForConditionalGeneration");
+    EXPECT_EQ(of_type("internvl_chat"), "InternVLChatModel");
+    EXPECT_EQ(of_type("internvl"), "InternVLForConditionalGeneration");
+  }
+  test::expect_error(ErrorCode::kUnsupported, "architecture \"qwen2\" is not supported",
+                     [] { (void)architecture_of(R"("model_type": "qwen2")"); });
+}
+
+TEST(Registry, AConfigurationWithoutNamesIsRefused) {
+  test::expect_error(ErrorCode::kCorruptData,
+                     "config.json: expected architectures or a model_type, which say what the "
+                     "model is, got neither",
+                     [] { (void)architecture_of(R"("architectures": [])"); });
+}
+
+TEST(Registry, ARefusalNamesTheNearestFamilyAndThePageForATowerOfOnesOwn) {
+  const auto expect_nearest = [](const std::string& name, const std::string& said) {
+    test::expect_error(ErrorCode::kUnsupported,
+                       "architecture \"" + name + "\" is not supported; " + said +
+                           "docs/own_tower.md says how to run a tower of your own; supported are ",
+                       [&] { (void)architecture_of("\"architectures\": [\"" + name + "\"]"); });
+  };
+  expect_nearest("Qwen2VLAudioModel", "the nearest family is qwen2_vl; ");
+  expect_nearest("InternS1ForConditionalGeneration", "the nearest family is internvl; ");
+  expect_nearest("NoSuchModel", "");
+  EXPECT_EQ(nearest_family("glm9_vl"), "glm4v") << "a model_type is spelled in lower case";
+}
+
+TEST(Registry, TheNearestFamilyOfAKnownArchitectureIsAFamily) {
+  std::set<std::string_view> names;
+  for (const ModelFamily* family : model_families()) names.insert(family->name);
+  for (const char* unknown :
+       {"Qwen2_5X", "ColQwen2X", "OpenCUAX", "MiniMaxM3X", "NVLM_D", "Cohere2VisionX", "KimiX",
+        "Llama4X", "DeepseekX", "UnlimitedOCRX", "StepX", "MolmoX", "HunYuanVLX"}) {
+    EXPECT_TRUE(names.contains(nearest_family(unknown))) << unknown;
   }
 }
 

@@ -9,6 +9,7 @@
 #include "models/common/config_reader.h"
 #include "models/common/frames.h"
 #include "models/common/grid/processor_file.h"
+#include "models/registry.h"
 
 namespace fovea::glm4v {
 
@@ -105,8 +106,8 @@ Indices sample_by_length(const Clip& clip, std::int64_t temporal_patch_size) {
 /// Whether the checkpoint's video processor is that of GLM-4.6V.
 bool samples_by_length(const checkpoint::HfConfig& files) {
   const auto video = files.video_processor();
-  const std::string type =
-      video ? video->string_or("video_processor_type", files.architecture()) : files.architecture();
+  const std::string fallback(known_architecture(files));
+  const std::string type = video ? video->string_or("video_processor_type", fallback) : fallback;
   return type.starts_with("Glm46V");
 }
 

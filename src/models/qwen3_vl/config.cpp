@@ -6,6 +6,7 @@
 
 #include "core/check.h"
 #include "models/common/config_reader.h"
+#include "models/registry.h"
 
 namespace fovea::qwen3_vl {
 
@@ -14,7 +15,7 @@ namespace {
 /// The blocks whose rows are levels of their own; where the key is absent, what the reference's
 /// configuration class of the architecture assumes.
 std::vector<std::int64_t> read_deepstack(const JsonView& vision, std::int64_t depth,
-                                         const std::string& architecture) {
+                                         std::string_view architecture) {
   constexpr const char* kKey = "deepstack_visual_indexes";
   if (const auto levels = vision.find(kKey)) return common::read_block_indexes(*levels, depth);
   if (architecture.starts_with("Qwen3_5")) return {};
@@ -43,7 +44,7 @@ Config parse_config(const checkpoint::HfConfig& files) {
   read("out_hidden_size", c.out_hidden_size);
   read("num_position_embeddings", c.num_position_embeddings);
   c.grid = common::read_grid_geometry(vision, c.grid);
-  c.deepstack_visual_indexes = read_deepstack(vision, c.depth, files.architecture());
+  c.deepstack_visual_indexes = read_deepstack(vision, c.depth, known_architecture(files));
   c.rope_theta = common::read_rope_theta(vision, c.rope_theta);
   c.hidden_act = common::parse_activation(vision.string_or("hidden_act", "gelu_pytorch_tanh"),
                                           vision.path() + ".hidden_act");

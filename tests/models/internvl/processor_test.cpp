@@ -11,6 +11,7 @@
 #include "media/decode_image.h"
 #include "models/common/processor_file.h"
 #include "models/config_files.h"
+#include "models/registry.h"
 #include "support/expect_error.h"
 #include "support/golden.h"
 
@@ -156,7 +157,7 @@ std::vector<std::uint8_t> views_of(const std::string& folder, std::span<const Rg
                                    Modality modality) {
   const checkpoint::HfConfig files = checkpoint::read_hf_config(folder);
   const Format format =
-      files.architecture() == "InternVLChatModel" ? Format::kChat : Format::kNative;
+      known_architecture(files) == "InternVLChatModel" ? Format::kChat : Format::kNative;
   const Config config = parse_config(files, format);
   const Processor processor(read_processing(files, config, {}));
   const RgbView& first = frames.front();

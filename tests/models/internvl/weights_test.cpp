@@ -68,7 +68,7 @@ TEST(InternvlWeights, AGoldenCheckpointHoldsThemAll) {
       SCOPED_TRACE(folder);
       const checkpoint::HfConfig files = checkpoint::read_hf_config(folder);
       const Format format =
-          files.architecture() == "InternVLChatModel" ? Format::kChat : Format::kNative;
+          known_architecture(files) == "InternVLChatModel" ? Format::kChat : Format::kNative;
       const auto source = checkpoint::WeightSource::open(folder);
       common::WeightLoader checker(source, "");
       (void)load_weights(checker, parse_config(files, format), {});

@@ -60,7 +60,7 @@ std::vector<std::string> grid_folders() {
       const std::string folder = root + "/" + name;
       const checkpoint::HfConfig files = checkpoint::read_hf_config(folder);
       const bool known = std::ranges::any_of(model_families(), [&](const ModelFamily* family) {
-        return std::ranges::find(family->architectures, files.architecture()) !=
+        return std::ranges::find(family->architectures, files.architectures().front()) !=
                family->architectures.end();
       });
       if (known && plan_model(files, {})->processor().plan_image(64, 64).has_grid_thw) {

@@ -1,0 +1,120 @@
+// From the names in config.json to a family, and what to say where there is none.
+#include <algorithm>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/check.h"
+#include "models/registry.h"
+
+namespace fovea {
+
+namespace {
+
+/// Architectures that no family knows, by how their names begin, and the family whose tower is most
+/// like theirs. The first that fits counts.
+struct Kin {
+  std::string_view begins;
+  std::string_view family;
+};
+
+constexpr Kin kKin[] = {
+    {"Qwen2_5", "qwen2_5_vl"},     {"Qwen2", "qwen2_vl"},
+    {"Qwen", "qwen3_vl"},          {"ColQwen2_5", "qwen2_5_vl"},
+    {"ColQwen2", "qwen2_vl"},      {"ColQwen", "qwen3_vl"},
+    {"OpsColQwen", "qwen3_vl"},    {"Cosmos3Omni", "qwen3_vl"},
+    {"InternS1Pro", "qwen3_vl"},   {"InternS2", "qwen3_vl"},
+    {"OpenCUA", "qwen2_5_vl"},     {"Exaone4_5", "qwen2_5_vl"},
+    {"MiniMaxM3", "qwen2_5_vl"},   {"Ernie4_5_VL", "qwen2_vl"},
+    {"HunYuanVL", "qwen2_vl"},     {"Glm", "glm4v"},
+    {"Intern", "internvl"},        {"QianfanOCR", "internvl"},
+    {"NVLM", "internvl"},          {"Nemotron", "internvl"},
+    {"Idefics3", "internvl"},      {"SmolVLM", "internvl"},
+    {"Gemma", "internvl"},         {"PaliGemma", "internvl"},
+    {"Cohere2Vision", "internvl"}, {"AyaVision", "internvl"},
+    {"DeepseekVL", "internvl"},    {"Phi4M", "internvl"},
+    {"Kimi", "kimi_vl"},           {"PaddleOCRVL", "kimi_vl"},
+    {"Lfm2Vl", "kimi_vl"},         {"MiniCPM", "kimi_vl"},
+    {"Mistral3", "kimi_vl"},       {"Llama4", "llama4"},
+    {"Llava", "llama4"},           {"Molmo", "llama4"},
+    {"Deepseek", "deepseek_ocr"},  {"UnlimitedOCR", "deepseek_ocr"},
+    {"Step", "step3_vl"},
+};
+
+/// A name without case and underscores, in which spellings of it differ.
+std::string letters(std::string_view name) {
+  std::string result;
+  for (const char c : name) {
+    if (c != '_') result += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  }
+  return result;
+}
+
+/// An architecture without the kind of its class: "Glm4vMoe" of "Glm4vMoeForConditionalGeneration".
+std::string_view stem(std::string_view architecture) {
+  return architecture.substr(0, std::min(architecture.rfind("For"), architecture.rfind("Model")));
+}
+
+/// The first architecture of a family that `accepts` holds for.
+template <class Accepts>
+std::optional<std::string_view> known_name(const Accepts& accepts) {
+  for (const ModelFamily* family : model_families()) {
+    for (const std::string_view name : family->architectures) {
+      if (accepts(name)) return name;
+    }
+  }
+  return std::nullopt;
+}
+
+std::string refusal(std::string_view architecture) {
+  const std::string_view nearest = nearest_family(architecture);
+  std::string text = cat("architecture \"", architecture, "\" is not supported; ");
+  if (!nearest.empty()) text += cat("the nearest family is ", nearest, "; ");
+  text += "docs/own_tower.md says how to run a tower of your own; supported are ";
+  const char* separator = "";
+  for (const ModelFamily* family : model_families()) {
+    for (const std::string_view name : family->architectures) {
+      text += cat(separator, name);
+      separator = ", ";
+    }
+  }
+  return text;
+}
+
+}  // namespace
+
+std::string_view known_architecture(const checkpoint::HfConfig& files) {
+  const JsonView root = files.config.root();
+  std::vector<std::string> names = files.architectures();
+  for (const std::string& name : names) {
+    if (const auto known = known_name([&](auto other) { return other == name; })) return *known;
+  }
+  const std::string model_type = root.string_or("model_type", "");
+  const auto is_meant = [wanted = letters(model_type)](std::string_view architecture) {
+    return letters(stem(architecture)) == wanted;
+  };
+  if (const auto known = known_name(is_meant)) return *known;
+  if (!model_type.empty()) names.push_back(model_type);
+  FOVEA_CHECK(!names.empty(), kCorruptData, root.path(),
+              ": expected architectures or a model_type, which say what the model is, got neither");
+  throw Error(ErrorCode::kUnsupported, refusal(names.front()));
+}
+
+const ModelFamily& find_family(std::string_view architecture) {
+  for (const ModelFamily* family : model_families()) {
+    if (std::ranges::find(family->architectures, architecture) != family->architectures.end()) {
+      return *family;
+    }
+  }
+  throw Error(ErrorCode::kUnsupported, refusal(architecture));
+}
+
+std::string_view nearest_family(std::string_view architecture) {
+  const std::string name = letters(architecture);
+  for (const Kin& kin : kKin) {
+    if (name.starts_with(letters(kin.begins))) return kin.family;
+  }
+  return {};
+}
+
+}  // namespace fovea
