@@ -47,6 +47,13 @@ std::int64_t read_size(const JsonView& object, std::string_view key, std::int64_
   return value ? as_size(*value, most) : fallback;
 }
 
+JsonView vision_config(const JsonView& root) {
+  for (const char* around : {"thinker_config", "vlm_config"}) {
+    if (const auto inner = root.find(around)) return inner->at("vision_config");
+  }
+  return root.at("vision_config");
+}
+
 SquareView read_square_view(const JsonView& vision, SquareView view) {
   constexpr std::int64_t kMaxSide = 4096;
   require_size(vision, "num_channels", 3);

@@ -44,6 +44,11 @@ void read_transformer(const JsonView& vision, Config& c) {
   check_heads(vision, c.hidden_size, c.num_attention_heads);
 }
 
+/// vision_config of a config.json. Models that hear or speak as well have it in their
+/// thinker_config, retrievers around another model in their vlm_config.
+/// @throws Error(kCorruptData) naming the key if there is none.
+[[nodiscard]] JsonView vision_config(const JsonView& root);
+
 /// A view of image_size in patches of patch_size.
 /// @param defaults where a key is absent; its other numbers stay.
 /// @throws Error(kCorruptData) for sizes out of bounds, Error(kUnsupported) for other than 3

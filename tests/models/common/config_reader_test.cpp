@@ -17,6 +17,18 @@ std::int64_t depth_of(const std::string& text, std::int64_t most = kMaxSize) {
   return read_size(document.root(), "depth", 12, most);
 }
 
+TEST(VisionConfig, IsAtTheTopOrInThePartThatSees) {
+  const auto depth = [](const std::string& text) {
+    const JsonDocument document = parse(text);
+    return vision_config(document.root()).at("depth").as_int();
+  };
+  EXPECT_EQ(depth(R"({"vision_config": {"depth": 3}})"), 3);
+  EXPECT_EQ(depth(R"({"thinker_config": {"vision_config": {"depth": 4}}})"), 4);
+  EXPECT_EQ(depth(R"({"vlm_config": {"vision_config": {"depth": 5}}})"), 5);
+  test::expect_error(ErrorCode::kCorruptData, "config.json: thinker_config.vision_config",
+                     [&] { (void)depth(R"({"thinker_config": {}, "vision_config": {}})"); });
+}
+
 TEST(ReadSize, TakesNumbersAndListsOfEqualOnes) {
   EXPECT_EQ(depth_of(R"({"depth": 1})"), 1);
   EXPECT_EQ(depth_of(R"({"depth": 1048576})"), kMaxSize);
