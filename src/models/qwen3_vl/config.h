@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "checkpoint/hf_config.h"
@@ -11,6 +12,14 @@
 
 namespace fovea::qwen3_vl {
 
+/// How a checkpoint names its mergers, and the layers in each.
+struct MergerNames {
+  std::string_view levels = "deepstack_merger_list.";
+  std::string_view norm = ".norm";
+  std::string_view fc1 = ".linear_fc1";
+  std::string_view fc2 = ".linear_fc2";
+};
+
 /// The vision tower's fields of config.json, named as there (vision_config.*). Defaults are those
 /// of the reference's configuration class.
 struct Config {
@@ -20,10 +29,13 @@ struct Config {
   std::int64_t num_heads = 16;
   std::int64_t out_hidden_size = 3584;
   std::int64_t num_position_embeddings = 2304;
-  std::vector<std::int64_t> deepstack_visual_indexes;       ///< absent: [8, 16, 24], Qwen3.5: none
+  std::vector<std::int64_t> deepstack_visual_indexes;       ///< absent: [8, 16, 24], or none
   double rope_theta = 10000.0;                              ///< rope_parameters.rope_theta
   ops::Activation hidden_act = ops::Activation::kGeluTanh;  ///< of the MLP; mergers have kGeluErf
   common::GridGeometry grid;                                ///< patch_size, spatial_merge_size
+  MergerNames mergers;
+  /// Whether the limits of a video are those of Qwen2-VL's class, which hold for each frame.
+  bool has_frame_limits = false;
 
   [[nodiscard]] std::int64_t head_dim() const { return hidden_size / num_heads; }
   /// Side of the table of positions, floor(sqrt(num_position_embeddings)): what is left of the

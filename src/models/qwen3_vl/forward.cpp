@@ -1,4 +1,4 @@
-// The vision tower of Qwen3-VL (and Qwen3.5, which has no deepstack levels), in the order of the
+// The vision tower of Qwen3-VL (and of others, some without deepstack levels), in the order of the
 // data.
 #include "models/qwen3_vl/model.h"
 

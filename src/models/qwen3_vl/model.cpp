@@ -9,15 +9,20 @@
 
 #include "core/check.h"
 #include "models/common/grid/model.h"
+#include "models/common/grid/processor_file.h"
 #include "models/qwen3_vl/config.h"
 
 namespace fovea::qwen3_vl {
 
 namespace {
 
-constexpr std::array<std::string_view, 4> kArchitectures{
-    "Qwen3VLForConditionalGeneration", "Qwen3VLMoeForConditionalGeneration",
-    "Qwen3_5ForConditionalGeneration", "Qwen3_5MoeForConditionalGeneration"};
+constexpr std::array kArchitectures = std::to_array<std::string_view>(
+    {"Qwen3VLForConditionalGeneration", "Qwen3VLMoeForConditionalGeneration",
+     "Qwen3_5ForConditionalGeneration", "Qwen3_5MoeForConditionalGeneration",
+     "Qwen4ExpForConditionalGeneration", "Qwen3OmniMoeForConditionalGeneration",
+     "Qwen3OmniMoeThinkerForConditionalGeneration", "CohereCompassForConditionalGeneration",
+     "InternS1ProForConditionalGeneration", "ColQwen3", "OpsColQwen3Model",
+     "Qwen3VLNemotronEmbedModel"});
 constexpr std::span kQwen3Vl = std::span(kArchitectures).first<2>();
 
 common::GridTower describe(const Config& c) {
@@ -34,7 +39,9 @@ common::GridTower describe(const Config& c) {
 std::unique_ptr<EncoderGraphModel> make(const checkpoint::HfConfig& files,
                                         const MediaOptions& media, common::WeightLoader& loader) {
   const Config config = parse_config(files);
-  common::GridProcessing processing = read_processing(files, config.grid, media);
+  common::GridProcessing processing = config.has_frame_limits
+                                          ? common::read_frame_processing(files, config.grid, media)
+                                          : read_processing(files, config.grid, media);
   Weights weights = load_weights(loader, config, processing.scaling.table());
   return std::make_unique<common::PlainGridModel<Config, Weights>>(
       describe(config), std::move(processing), config, std::move(weights), &forward);

@@ -38,7 +38,7 @@ struct Weights {
 void forward(ExecContext& ctx, const Config& config, const Weights& weights,
              const common::GridInputs& in, TensorView out);
 
-/// Qwen3-VL, its mixture-of-experts variant, and Qwen3.5 with the same tower.
+/// Qwen3-VL, and all that have its tower: docs/models/qwen3_vl.md lists them.
 [[nodiscard]] const ModelFamily& family() noexcept;
 
 }  // namespace fovea::qwen3_vl

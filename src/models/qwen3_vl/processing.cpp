@@ -1,5 +1,5 @@
-// Host side of Qwen3-VL and Qwen3.5: limits of areas count pixels of an image, and frames times
-// pixels of a video; sampled frames are spread evenly from the first to the last.
+// Host side of Qwen3-VL and most that have its tower: limits of areas count pixels of an image, and
+// frames times pixels of a video; sampled frames are spread evenly from the first to the last.
 #include "models/qwen3_vl/config.h"
 
 #include <algorithm>

@@ -24,9 +24,9 @@ common::Block load_block(common::WeightLoader& loader, const Config& c, const st
 Merger load_merger(common::WeightLoader& loader, const Config& c, const std::string& name,
                    std::int64_t norm_features) {
   const std::int64_t joined = c.joined_width();
-  return {.norm = loader.layer_norm(name + ".norm", norm_features, kNormEpsilon),
-          .mlp = {.fc1 = loader.linear(name + ".linear_fc1", joined, {joined}),
-                  .fc2 = loader.linear(name + ".linear_fc2", c.out_hidden_size, {joined}),
+  return {.norm = loader.layer_norm(cat(name, c.mergers.norm), norm_features, kNormEpsilon),
+          .mlp = {.fc1 = loader.linear(cat(name, c.mergers.fc1), joined, {joined}),
+                  .fc2 = loader.linear(cat(name, c.mergers.fc2), c.out_hidden_size, {joined}),
                   .activation = ops::Activation::kGeluErf}};
 }
 
@@ -50,8 +50,7 @@ Weights load_weights(common::WeightLoader& loader, const Config& c,
   w.blocks = loader.block_sequence(std::move(blocks));
   w.merger = load_merger(loader, c, "merger", c.hidden_size);
   for (std::int64_t k = 0; k < c.num_deepstack(); ++k) {
-    w.deepstack.push_back(
-        load_merger(loader, c, cat("deepstack_merger_list.", k), c.joined_width()));
+    w.deepstack.push_back(load_merger(loader, c, cat(c.mergers.levels, k), c.joined_width()));
   }
   return w;
 }

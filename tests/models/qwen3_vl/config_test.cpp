@@ -40,6 +40,17 @@ TEST(Qwen3VlConfig, Qwen35HasNoDeepstackUnlessListed) {
   EXPECT_EQ(parse("{\"deepstack_visual_indexes\": [3]}", kQwen35).num_deepstack(), 1);
 }
 
+TEST(Qwen3VlConfig, AThinkerNamesItsMergersOtherwise) {
+  EXPECT_EQ(parse("{}").mergers.norm, ".norm");
+  const Config c = parse_config(
+      test::config_files({.config = R"({"architectures": ["Qwen3OmniMoeForConditionalGeneration"],
+           "thinker_config": {"vision_config": {"depth": 26, "hidden_size": 1024}}})"}));
+  EXPECT_EQ(c.depth, 26);
+  EXPECT_EQ(c.mergers.levels, "merger_list.");
+  EXPECT_EQ(c.mergers.norm, ".ln_q");
+  EXPECT_EQ(c.num_deepstack(), 3);
+}
+
 TEST(Qwen3VlConfig, ReadsEveryPublishedSizeOfQwen35) {
   struct Size {
     const char* architecture;

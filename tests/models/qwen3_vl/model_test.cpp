@@ -22,12 +22,35 @@ std::unique_ptr<EncoderGraphModel> planner(const std::string& architecture,
 
 TEST(Qwen3VlModel, OneTowerServesAllItsArchitectures) {
   for (const std::string_view architecture : family().architectures) {
-    const bool has_deepstack = architecture.starts_with("Qwen3VL");
+    const bool has_deepstack = !architecture.starts_with("Qwen3_5") &&
+                               !architecture.starts_with("Qwen4Exp") &&
+                               !architecture.starts_with("InternS1Pro");
     const auto model = planner(std::string(architecture));
     EXPECT_EQ(model->graph_spec().main_width, 4096) << architecture;
     EXPECT_EQ(model->graph_spec().out_width, has_deepstack ? 4 * 4096 : 4096) << architecture;
     EXPECT_EQ(model->path_width(0), model->graph_spec().out_width) << architecture;
   }
+}
+
+TEST(Qwen3VlModel, LimitsVideosAsTheClassThatReadsThemDoes) {
+  const auto video_of = [](const std::string& architecture, const std::string& preprocessor) {
+    return planner(architecture, preprocessor)->processor().plan_video(16, 1280, 720).grid;
+  };
+  constexpr std::array<std::int64_t, 3> kWhole{8, 44, 80};
+  constexpr std::array<std::int64_t, 3> kFrames{8, 36, 64};
+  const auto file = [](const std::string& limits, const std::string& type) {
+    const std::string named = type.empty() ? "" : ", \"video_processor_type\": \"" + type + "\"";
+    return "{\"size\": " + limits + named +
+           ", \"image_mean\": [0.5, 0.5, 0.5], \"image_std\": [0.5, 0.5, 0.5]}";
+  };
+  const std::string frames = R"({"shortest_edge": 100352, "longest_edge": 602112})";
+  const std::string whole = R"({"shortest_edge": 4096, "longest_edge": 25165824})";
+  constexpr const char* kOmni = "Qwen3OmniMoeForConditionalGeneration";
+  constexpr const char* kQwen3Vl = "Qwen3VLForConditionalGeneration";
+  EXPECT_EQ(video_of(kOmni, file(frames, "")), kFrames);
+  EXPECT_EQ(video_of(kQwen3Vl, file(whole, "")), kWhole);
+  EXPECT_EQ(video_of(kQwen3Vl, file(frames, "Qwen2VLVideoProcessor")), kFrames);
+  EXPECT_EQ(video_of(kOmni, file(whole, "Qwen3VLVideoProcessor")), kWhole);
 }
 
 TEST(Qwen3VlModel, DeclaresOnePathForImagesAndVideos) {

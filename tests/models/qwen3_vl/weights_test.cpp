@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "core/check.h"
 #include "support/golden.h"
 
 namespace fovea::qwen3_vl {
@@ -62,6 +63,21 @@ TEST(Qwen3VlWeights, DeepstackMergersNormaliseJoinedRows) {
   ASSERT_EQ(w.deepstack.size(), 3u);
   EXPECT_EQ(w.deepstack[0].norm.weight.shape, Shape{4 * 1152});
   EXPECT_EQ(w.inv_freq.shape, Shape{18});
+}
+
+TEST(Qwen3VlWeights, AreNamedAsTheConfigurationSays) {
+  const auto source = checkpoint::WeightSource::dummy(0);
+  common::WeightLoader loader(source, "thinker.visual.");
+  Config config = published(2048);
+  config.mergers = {"merger_list.", ".ln_q", ".mlp.0", ".mlp.2"};
+  (void)load_weights(loader, config, {});
+  for (const char* name : {"merger.ln_q.weight", "merger.mlp.0.bias", "merger.mlp.2.weight",
+                           "merger_list.2.ln_q.bias", "merger_list.0.mlp.2.bias"}) {
+    EXPECT_EQ(
+        std::ranges::count(loader.report(), cat("thinker.visual.", name), &TensorReport::name), 1)
+        << name;
+  }
+  EXPECT_EQ(loader.report().size(), 351u);
 }
 
 TEST(Qwen3VlWeights, AGoldenCheckpointHoldsThemAll) {
