@@ -13,12 +13,11 @@ std::int64_t round_up(std::int64_t value, std::int64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
 }
 
-/// The rows of a matrix, or the elements of a vector, in another order.
-std::vector<std::byte> reordered(std::span<const std::byte> bytes,
-                                 std::span<const std::int64_t> rows) {
-  const std::size_t row_bytes = bytes.size() / rows.size();
+/// Rows of a matrix, or elements of a vector, each of `row_bytes` bytes.
+std::vector<std::byte> gathered(std::span<const std::byte> bytes, std::size_t row_bytes,
+                                std::span<const std::int64_t> rows) {
   std::vector<std::byte> result;
-  result.reserve(bytes.size());
+  result.reserve(rows.size() * row_bytes);
   for (const std::int64_t row : rows) {
     const auto from = bytes.subspan(static_cast<std::size_t>(row) * row_bytes, row_bytes);
     result.insert(result.end(), from.begin(), from.end());
@@ -39,6 +38,7 @@ std::int64_t FusedWeights::in_features() const {
 }
 
 std::int64_t FusedWeights::out_features() const {
+  if (!rows.empty()) return std::ssize(rows);
   return static_cast<std::int64_t>(parts.size()) * round_up(part_rows, row_multiple);
 }
 
@@ -65,7 +65,10 @@ StoredBytes read_fused(const checkpoint::WeightSource& source, const FusedWeight
     }
     bytes.resize(bytes.size() + static_cast<std::size_t>(empty_rows * packed_columns * size));
   }
-  if (!fused.rows.empty()) bytes = reordered(bytes, fused.rows);
+  if (!fused.rows.empty()) {
+    const std::size_t row_bytes = static_cast<std::size_t>(packed_columns) * size_of(result.dtype);
+    bytes = gathered(bytes, row_bytes, fused.rows);
+  }
   return result;
 }
 

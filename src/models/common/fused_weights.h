@@ -18,7 +18,8 @@ struct FusedWeights {
   std::vector<std::int64_t> in_sizes;   ///< of each row
   std::int64_t row_multiple = 1;        ///< to which the rows of a part are filled up
   std::int64_t column_multiple = 1;     ///< to which the columns are filled up
-  std::vector<std::int64_t> rows = {};  ///< of the result, as rows of the parts; empty: in order
+  std::vector<std::int64_t> rows = {};  ///< of the result, as rows of the parts, which may occur
+                                        ///< more than once; empty: in order
 
   /// The shape of the weight of a part.
   [[nodiscard]] Shape part_shape() const;

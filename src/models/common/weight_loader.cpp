@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <numeric>
 
 #include "core/check.h"
 #include "core/interrupt.h"
@@ -265,6 +266,26 @@ ops::PackedLinear WeightLoader::qkv(const std::vector<std::string>& layers, std:
   }
   return pack({.parts = layers,
                .part_rows = 3 * features / std::ssize(layers),
+               .in_sizes = {features},
+               .rows = std::move(rows)},
+              Bias::kYes);
+}
+
+ops::PackedLinear WeightLoader::grouped_qkv(const std::string& name, std::int64_t features,
+                                            std::int64_t num_heads,
+                                            std::int64_t num_key_value_heads) {
+  const std::int64_t head_dim = features / num_heads;
+  const std::int64_t shared_rows = num_key_value_heads * head_dim;  // of k, and of v
+  const std::int64_t group = num_heads / num_key_value_heads;
+  std::vector<std::int64_t> rows(static_cast<std::size_t>(features));
+  std::iota(rows.begin(), rows.end(), 0);
+  for (const std::int64_t first : {features, features + shared_rows}) {
+    for (std::int64_t row = 0; row < features; ++row) {
+      rows.push_back(first + row / head_dim / group * head_dim + row % head_dim);
+    }
+  }
+  return pack({.parts = {name + ".qkv"},
+               .part_rows = features + 2 * shared_rows,
                .in_sizes = {features},
                .rows = std::move(rows)},
               Bias::kYes);

@@ -86,6 +86,11 @@ class WeightLoader {
   /// another order, as RowOrder.
   [[nodiscard]] ops::PackedLinear qkv(const std::vector<std::string>& layers, std::int64_t features,
                                       std::span<const std::int64_t> order);
+  /// `<name>.qkv`, with bias, of fewer heads of k and v than of q: each is repeated for the heads
+  /// of q that share it, neighbours, so that attention needs not know of groups.
+  [[nodiscard]] ops::PackedLinear grouped_qkv(const std::string& name, std::int64_t features,
+                                              std::int64_t num_heads,
+                                              std::int64_t num_key_value_heads);
   /// `<name>.weight` and `<name>.bias`.
   [[nodiscard]] LayerNorm layer_norm(const std::string& name, std::int64_t features, float epsilon);
   /// `<name>.weight`.

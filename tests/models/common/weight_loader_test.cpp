@@ -102,6 +102,26 @@ TEST_F(WeightLoaderTest, FusedAndSplitProjectionsGiveTheSameLayer) {
   EXPECT_EQ(apply(loader.qkv("fused", 2), x), (std::vector<float>{110, 133, 156, 179, 202, 225}));
 }
 
+TEST_F(WeightLoaderTest, SharedHeadsOfKAndVAreRepeatedForTheHeadsOfQ) {
+  constexpr std::int64_t kWidth = 8;  // four heads of q, two of k and of v
+  add("attn.qkv.weight", {16, kWidth}, 0);
+  add("attn.qkv.bias", {16}, 1000);
+  const checkpoint::WeightSource weights = source();
+  WeightLoader loader(weights, "", *device_, *stream_);
+  std::vector<float> want;
+  for (const int row : {0,  1,  2,  3,  4,  5,  6,  7,      // q
+                        8,  9,  8,  9,  10, 11, 10, 11,     // k
+                        12, 13, 12, 13, 14, 15, 14, 15}) {  // v
+    want.push_back(static_cast<float>(8 * row + 1000 + row));
+  }
+  const std::vector<float> x{1, 0, 0, 0, 0, 0, 0, 0};
+  EXPECT_EQ(apply(loader.grouped_qkv("attn", kWidth, 4, 2), x), want);
+
+  WeightLoader checker(weights, "");
+  EXPECT_EQ(checker.grouped_qkv("attn", kWidth, 4, 2).out_features, 3 * kWidth);
+  EXPECT_EQ(checker.report().front().problem, "");
+}
+
 TEST_F(WeightLoaderTest, RowsOfQAndKAreLoadedInTheOrderOfTheHalves) {
   constexpr std::int64_t kWidth = 8;  // two heads of 4
   add("fused.wqkv.weight", {3 * kWidth, kWidth}, 0);
