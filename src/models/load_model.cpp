@@ -23,7 +23,10 @@ std::string files_text(const checkpoint::WeightSource& weights) {
 /// The prefix of the names of the tower's tensors.
 std::string weight_prefix(const ModelFamily& family, const checkpoint::WeightSource& weights) {
   if (weights.is_dummy()) return cat("model.", family.anchor_folder);
-  const auto prefix = checkpoint::find_prefix(weights, family.anchor_folder, family.anchor_tensor);
+  auto prefix = checkpoint::find_prefix(weights, family.anchor_folder, family.anchor_tensor);
+  if (!prefix && !family.other_folder.empty()) {
+    prefix = checkpoint::find_prefix(weights, family.other_folder, family.anchor_tensor);
+  }
   FOVEA_CHECK(prefix.has_value(), kNotFound, weights.directory(),
               ": checkpoint holds no vision tower: none of the ", weights.names().size(),
               " tensors in ", files_text(weights), " ends with \"", family.anchor_folder,

@@ -35,6 +35,9 @@ struct ModelFamily {
   /// and max_pixels replace.
   bool has_pixel_range = false;
 
+  /// Another name of `anchor_folder`, which some of the checkpoints have; empty if none has.
+  std::string_view other_folder = {};
+
   /// The `architectures` whose videos may be pruned (EngineOptions::video_pruning_rate).
   std::span<const std::string_view> prunable = {};
 };

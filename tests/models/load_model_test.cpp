@@ -106,6 +106,15 @@ TEST(CheckModel, ReportsWhatIsMissingUnderThePrefixOfTheCheckpoint) {
             "missing, expected [16]");
 }
 
+TEST(CheckModel, FindsATowerInTheOtherFolderOfItsFamily) {
+  const test::TemporaryDirectory folder;
+  const auto weights = checkpoint_with(folder, {"vision_tower.patch_embed.proj.weight"});
+  const auto files = test::config_files({.config = R"({"architectures":
+      ["OpenCUAForConditionalGeneration"], "vision_config": {"hidden_size": 1280}})"});
+  const ModelReport report = check_model(files, {}, weights).report;
+  EXPECT_EQ(report.tensors.front().name, "vision_tower.patch_embed.proj.weight");
+}
+
 TEST(CheckModel, ReportsATensorWhoseRankIsAboveOurs) {
   const test::TemporaryDirectory folder;
   test::write_text(folder / "model.safetensors",

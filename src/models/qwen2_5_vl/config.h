@@ -16,8 +16,9 @@ struct Config {
   std::int64_t hidden_size = 3584;  ///< columns of the tower; published files say 1280
   std::int64_t intermediate_size = 3420;
   std::int64_t num_heads = 16;
-  std::int64_t out_hidden_size = 3584;  ///< columns of a row
-  std::int64_t window_size = 112;       ///< pixels a side
+  std::int64_t num_key_value_heads = 16;  ///< absent: as num_heads, EXAONE 4.5: 8
+  std::int64_t out_hidden_size = 3584;    ///< columns of a row
+  std::int64_t window_size = 112;         ///< pixels a side
   std::vector<std::int64_t> fullatt_block_indexes{7, 15, 23, 31};
   double rope_theta = 10000.0;                          ///< rope_parameters.rope_theta
   ops::Activation hidden_act = ops::Activation::kSilu;  ///< of the MLP; the merger's is erf

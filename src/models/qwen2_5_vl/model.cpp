@@ -3,6 +3,8 @@
 
 #include <array>
 #include <memory>
+#include <span>
+#include <string_view>
 #include <utility>
 
 #include "core/check.h"
@@ -15,7 +17,11 @@ namespace fovea::qwen2_5_vl {
 
 namespace {
 
-constexpr std::array<std::string_view, 1> kArchitectures{"Qwen2_5_VLForConditionalGeneration"};
+constexpr std::array kArchitectures = std::to_array<std::string_view>(
+    {"Qwen2_5_VLForConditionalGeneration", "Qwen2_5OmniForConditionalGeneration",
+     "Qwen2_5OmniModel", "Qwen2_5OmniThinkerForConditionalGeneration",
+     "Exaone4_5_ForConditionalGeneration", "OpenCUAForConditionalGeneration"});
+constexpr std::span kPrunable = std::span(kArchitectures).first<1>();
 
 /// As in GraphSpec. Only some blocks attend to all rows of a frame, and a gated MLP has three GEMMs
 /// of its width where others have two.
@@ -34,6 +40,7 @@ common::GridTower describe(const Config& c) {
                     {"hidden_size", cat(c.hidden_size)},
                     {"intermediate_size", cat(c.intermediate_size)},
                     {"num_heads", cat(c.num_heads)},
+                    {"num_key_value_heads", cat(c.num_key_value_heads)},
                     {"window_size", cat(c.window_size)}}};
 }
 
@@ -85,7 +92,8 @@ const ModelFamily& family() noexcept {
                                        .anchor_tensor = "patch_embed.proj.weight",
                                        .make = &make,
                                        .has_pixel_range = true,
-                                       .prunable = kArchitectures};
+                                       .other_folder = "vision_tower.",
+                                       .prunable = kPrunable};
   return kFamily;
 }
 

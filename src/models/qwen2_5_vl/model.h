@@ -40,7 +40,7 @@ struct Weights {
 void forward(ExecContext& ctx, const Config& config, const Weights& weights,
              const common::GridInputs& in, const WindowInputs& windows, TensorView out);
 
-/// Qwen2.5-VL.
+/// Qwen2.5-VL, and all that have its tower: docs/models/qwen2_5_vl.md lists them.
 [[nodiscard]] const ModelFamily& family() noexcept;
 
 }  // namespace fovea::qwen2_5_vl

@@ -11,11 +11,16 @@ using Bias = common::WeightLoader::Bias;
 
 constexpr float kNormEpsilon = 1e-6f;  // fixed in the reference, not in config.json
 
+ops::PackedLinear load_qkv(common::WeightLoader& loader, const Config& c, const std::string& name) {
+  if (c.num_key_value_heads == c.num_heads) return loader.qkv(name, c.hidden_size);
+  return loader.grouped_qkv(name, c.hidden_size, c.num_heads, c.num_key_value_heads);
+}
+
 Block load_block(common::WeightLoader& loader, const Config& c, const std::string& name) {
   const std::int64_t width = c.hidden_size;
   return {.norm1 = loader.rms_norm(name + ".norm1", width, kNormEpsilon),
           .norm2 = loader.rms_norm(name + ".norm2", width, kNormEpsilon),
-          .attn = {.qkv = loader.qkv(name + ".attn", width),
+          .attn = {.qkv = load_qkv(loader, c, name + ".attn"),
                    .proj = loader.linear(name + ".attn.proj", width, {width}),
                    .num_heads = c.num_heads},
           .mlp = loader.gated(name + ".mlp", width, c.intermediate_size, c.hidden_act, Bias::kYes)};

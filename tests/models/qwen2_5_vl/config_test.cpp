@@ -11,8 +11,10 @@
 namespace fovea::qwen2_5_vl {
 namespace {
 
-Config parse(const std::string& vision) {
-  return parse_config(test::config_files({.config = "{\"vision_config\": " + vision + "}"}));
+Config parse(const std::string& vision,
+             const std::string& architecture = "Qwen2_5_VLForConditionalGeneration") {
+  return parse_config(test::config_files({.config = "{\"architectures\": [\"" + architecture +
+                                                    "\"], \"vision_config\": " + vision + "}"}));
 }
 
 TEST(Qwen25VlConfig, DefaultsAreThoseOfTheReference) {
@@ -52,6 +54,26 @@ TEST(Qwen25VlConfig, ReadsEveryPublishedSize) {
 TEST(Qwen25VlConfig, NoBlockNeedsFullAttention) {
   EXPECT_EQ(parse(R"({"fullatt_block_indexes": []})").num_full(), 0);
   EXPECT_EQ(parse(R"({"depth": 8})").num_full(), 1) << "defaults beyond the depth name no block";
+  EXPECT_EQ(parse(R"({"depth": 3, "fullatt_block_indexes": [1, 3]})").num_full(), 1)
+      << "and neither do those of a file, in the reference";
+}
+
+TEST(Qwen25VlConfig, HeadsOfQMayShareThoseOfKAndV) {
+  constexpr const char* kExaone = "Exaone4_5_ForConditionalGeneration";
+  EXPECT_EQ(parse("{}").num_key_value_heads, 16);
+  EXPECT_EQ(parse(R"({"num_heads": 8})").num_key_value_heads, 8);
+  EXPECT_EQ(parse("{}", kExaone).num_key_value_heads, 8);
+  EXPECT_EQ(parse(R"({"num_key_value_heads": 4})", kExaone).num_key_value_heads, 4);
+  test::expect_error(ErrorCode::kCorruptData, "num_key_value_heads: 3 do not divide 16 heads",
+                     [] { (void)parse(R"({"num_key_value_heads": 3})"); });
+}
+
+TEST(Qwen25VlConfig, AThinkerHasItsTowerOneLevelDeeper) {
+  const Config c = parse_config(
+      test::config_files({.config = R"({"architectures": ["Qwen2_5OmniModel"], "thinker_config":
+           {"vision_config": {"depth": 2, "fullatt_block_indexes": [1]}}})"}));
+  EXPECT_EQ(c.depth, 2);
+  EXPECT_EQ(c.num_full(), 1);
 }
 
 TEST(Qwen25VlConfig, RefusesWhatTheTowerDoesNotHave) {
@@ -62,8 +84,8 @@ TEST(Qwen25VlConfig, RefusesWhatTheTowerDoesNotHave) {
   expect_refused(ErrorCode::kCorruptData,
                  "vision_config.window_size: 27 is less than a token of 28 pixels",
                  R"({"window_size": 27})");
-  expect_refused(ErrorCode::kCorruptData, "expected a block index below 4, got 4",
-                 R"({"depth": 4, "fullatt_block_indexes": [4]})");
+  expect_refused(ErrorCode::kCorruptData, "expected a block index below 1024, got 1024",
+                 R"({"depth": 4, "fullatt_block_indexes": [1024]})");
   expect_refused(ErrorCode::kCorruptData, "7 heads do not divide a width of 1280",
                  R"({"hidden_size": 1280, "num_heads": 7})");
   expect_refused(ErrorCode::kUnsupported, "temporal_patch_size: only 2 is supported, got 1",

@@ -22,6 +22,18 @@ TEST(Qwen25VlWeights, AreTheTensorsOfThePublishedTower) {
   EXPECT_EQ(weights.blocks.front().mlp.gate_up.out_features, 2 * 3424);
 }
 
+TEST(Qwen25VlWeights, SharedHeadsAreStoredOnce) {
+  const auto source = checkpoint::WeightSource::dummy(0);
+  common::WeightLoader loader(source, "visual.");
+  const Weights weights =
+      load_weights(loader, {.depth = 1, .hidden_size = 1280, .num_key_value_heads = 4}, {});
+  const auto qkv =
+      std::ranges::find(loader.report(), "visual.blocks.0.attn.qkv.weight", &TensorReport::name);
+  ASSERT_NE(qkv, loader.report().end());
+  EXPECT_EQ(qkv->shape, (std::vector<std::int64_t>{1280 + 2 * 4 * 80, 1280}));
+  EXPECT_EQ(weights.blocks.front().attn.qkv.out_features, 3 * 1280);
+}
+
 TEST(Qwen25VlWeights, AGoldenCheckpointHoldsThemAll) {
   for (const std::string& folder : test::golden_folders("qwen2_5_vl", "model.safetensors")) {
     const auto source = checkpoint::WeightSource::open(folder);
