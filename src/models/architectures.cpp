@@ -55,6 +55,16 @@ std::string_view stem(std::string_view architecture) {
   return architecture.substr(0, std::min(architecture.rfind("For"), architecture.rfind("Model")));
 }
 
+/// The model_type of a configuration, and that of the model that it wraps, as a retriever does.
+std::vector<std::string> model_types(const JsonView& root) {
+  std::vector<std::string> types;
+  for (const auto& object : {std::optional(root), root.find("vlm_config")}) {
+    const auto type = object ? object->find("model_type") : std::nullopt;
+    if (type) types.push_back(type->as_string());
+  }
+  return types;
+}
+
 /// The first architecture of a family that `accepts` holds for.
 template <class Accepts>
 std::optional<std::string_view> known_name(const Accepts& accepts) {
@@ -89,12 +99,13 @@ std::string_view known_architecture(const checkpoint::HfConfig& files) {
   for (const std::string& name : names) {
     if (const auto known = known_name([&](auto other) { return other == name; })) return *known;
   }
-  const std::string model_type = root.string_or("model_type", "");
-  const auto is_meant = [wanted = letters(model_type)](std::string_view architecture) {
-    return letters(stem(architecture)) == wanted;
-  };
-  if (const auto known = known_name(is_meant)) return *known;
-  if (!model_type.empty()) names.push_back(model_type);
+  for (const std::string& model_type : model_types(root)) {
+    const auto is_meant = [wanted = letters(model_type)](std::string_view architecture) {
+      return letters(stem(architecture)) == wanted;
+    };
+    if (const auto known = known_name(is_meant)) return *known;
+    names.push_back(model_type);
+  }
   FOVEA_CHECK(!names.empty(), kCorruptData, root.path(),
               ": expected architectures or a model_type, which say what the model is, got neither");
   throw Error(ErrorCode::kUnsupported, refusal(names.front()));

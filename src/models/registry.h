@@ -50,8 +50,8 @@ struct ModelFamily {
 [[nodiscard]] const ModelFamily& find_family(std::string_view architecture);
 
 /// Which of the families' architectures a checkpoint has: the first of its `architectures` that a
-/// family knows, else the one that is spelled as its `model_type`: "glm4v_moe" means
-/// Glm4vMoeForConditionalGeneration.
+/// family knows, else the one that is spelled as its `model_type`, or as that of its `vlm_config`:
+/// "glm4v_moe" means Glm4vMoeForConditionalGeneration.
 /// @throws Error(kUnsupported) as find_family; Error(kCorruptData) for a config.json without names.
 [[nodiscard]] std::string_view known_architecture(const checkpoint::HfConfig& files);
 

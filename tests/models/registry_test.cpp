@@ -67,6 +67,19 @@ TEST(Registry, AModelTypeMeansTheArchitectureThatIsSpelledAlike) {
                      [] { (void)architecture_of(R"("model_type": "qwen2")"); });
 }
 
+TEST(Registry, ARetrieverHasTheTowerOfTheModelThatItWraps) {
+  const auto of_wrapped = [](const std::string& type) {
+    return architecture_of(R"("architectures": ["ColQwen2ForRetrieval"], "model_type": "colqwen2",
+                              "vlm_config": {"model_type": ")" +
+                           type + "\"}");
+  };
+  EXPECT_EQ(of_wrapped("qwen2_vl"), "Qwen2VLForConditionalGeneration");
+  EXPECT_EQ(of_wrapped("qwen2_5_vl"), "Qwen2_5_VLForConditionalGeneration");
+  test::expect_error(ErrorCode::kUnsupported,
+                     "architecture \"ColQwen2ForRetrieval\" is not supported",
+                     [&] { (void)of_wrapped("blip"); });
+}
+
 TEST(Registry, AConfigurationWithoutNamesIsRefused) {
   test::expect_error(ErrorCode::kCorruptData,
                      "config.json: expected architectures or a model_type, which say what the "

@@ -7,7 +7,7 @@
 namespace fovea::qwen2_vl {
 
 Config parse_config(const checkpoint::HfConfig& files) {
-  const JsonView vision = files.config.root().at("vision_config");
+  const JsonView vision = common::vision_config(files.config.root());
   Config c;
   c.depth = common::read_size(vision, "depth", c.depth, common::kMaxDepth);
   c.embed_dim = common::read_size(vision, "embed_dim", c.embed_dim);
