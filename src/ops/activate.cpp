@@ -1,6 +1,7 @@
 // Checks of activations that follow no GEMM, and of the gated one.
 #include "fovea/tower/ops/activate.h"
 
+#include "core/check.h"
 #include "ops/arg_check.h"
 #include "ops/kernels.h"
 
@@ -17,6 +18,7 @@ void gated(ExecContext& ctx, const GatedArgs& args) {
   check_activation(kOp, "out", args.out, 2);
   check_tensor(kOp, "x", args.x, args.out.dtype, {args.out.shape[0], 2 * args.out.shape[1]});
   check_disjoint(kOp, "out", args.out, "x", args.x);
+  FOVEA_CHECK(args.limit > 0, kInvalidArgument, kOp, ": limit must be > 0, got ", args.limit);
   if (args.out.shape[0] == 0) return;
   ctx.kernels.gated(ctx.submission(), args);
 }

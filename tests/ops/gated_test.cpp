@@ -3,6 +3,9 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <limits>
+
 #include "support/expect_error.h"
 #include "support/naive_ops.h"
 #include "support/op_fixture.h"
@@ -11,6 +14,8 @@ namespace fovea::test {
 namespace {
 
 using ops::Activation;
+
+constexpr float kInf = std::numeric_limits<float>::infinity();
 
 class GatedTest : public ::testing::TestWithParam<OpCase> {
  protected:
@@ -26,6 +31,26 @@ TEST_P(GatedTest, TheFirstHalfOfARowGatesTheSecond) {
     ops::gated(ctx, {.x = x.view(), .activation = Activation::kSilu, .out = out.view()});
   });
   f.expect_close(got, {7.3105858, -5.3788284, 0, 60}, OpClass::kPointwise);
+}
+
+TEST_P(GatedTest, ALimitHoldsForTheGateFromAboveAndForTheRestOnBothSides) {
+  const Tensor x = f.activations({3, 4}, {3, -3, 9, -9, 1, -1, 1, -1, kInf, 2, 2, -kInf});
+  const Tensor out = f.poisoned({3, 2});
+  const auto got = f.run(out, [&](ExecContext& ctx) {
+    ops::gated(ctx,
+               {.x = x.view(), .activation = Activation::kNone, .limit = 2, .out = out.view()});
+  });
+  f.expect_close(got, {4, 6, 1, 1, 4, -4}, OpClass::kPointwise);
+}
+
+TEST_P(GatedTest, WithoutALimitNumbersStayWhatTheyAre) {
+  const Tensor x = f.activations({2, 2}, {kInf, 1, kNan, 1});
+  const Tensor out = f.poisoned({2, 1});
+  const auto got = f.run(out, [&](ExecContext& ctx) {
+    ops::gated(ctx, {.x = x.view(), .activation = Activation::kNone, .out = out.view()});
+  });
+  EXPECT_EQ(got[0], kInf);
+  EXPECT_TRUE(std::isnan(got[1]));
 }
 
 TEST_P(GatedTest, MatchesDoublePrecisionForAnyShapeAndActivation) {
@@ -105,6 +130,7 @@ TEST_P(GatedTest, NamesWhatIsWrongWithItsArguments) {
   expect("[2, 8], got", [](auto& a) { a.x.shape = {2, 4}; });
   expect("x must be " + std::string(to_string(f.dtype())) + " [2, 8], got int32",
          [](auto& a) { a.x.dtype = DType::kI32; });
+  expect("gated: limit must be > 0, got 0", [](auto& a) { a.limit = 0; });
   expect("out and x must not overlap",
          [](auto& a) { a.out.data = const_cast<std::byte*>(a.x.data); });
 }

@@ -89,7 +89,11 @@ void add_mlp(ExecContext& ctx, const GatedMlp& layer, LiveRows rows, ConstTensor
   const TensorView wide = ctx.arena.tensor(x.dtype, {x.shape[0], layer.down.in_features});
   const TensorView gate_up = ctx.arena.tensor(x.dtype, {x.shape[0], layer.gate_up.out_features});
   ops::linear(ctx, {.x = normed, .weight = layer.gate_up, .rows = rows, .out = gate_up});
-  ops::gated(ctx, {.x = gate_up, .activation = layer.activation, .rows = rows, .out = wide});
+  ops::gated(ctx, {.x = gate_up,
+                   .activation = layer.activation,
+                   .limit = layer.limit,
+                   .rows = rows,
+                   .out = wide});
   ops::linear(ctx, {.x = wide, .weight = layer.down, .residual = x, .rows = rows, .out = x});
 }
 

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <span>
 #include <vector>
 
@@ -37,11 +38,12 @@ struct Mlp {
   ops::Activation activation = ops::Activation::kGeluErf;
 };
 
-/// down(activation(gate(x)) * up(x))
+/// down(activation(gate(x)) * up(x)), gate and up limited as ops::gated says
 struct GatedMlp {
   ops::PackedLinear gate_up;  ///< features -> gate | up, wide columns each
   ops::PackedLinear down;     ///< wide -> features
   ops::Activation activation = ops::Activation::kSilu;
+  float limit = std::numeric_limits<float>::infinity();
 };
 
 struct Attention {

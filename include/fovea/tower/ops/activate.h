@@ -1,5 +1,7 @@
 #pragma once
 
+#include <limits>
+
 #include "fovea/export.h"
 #include "fovea/tower/core/tensor_view.h"
 #include "fovea/tower/ops/context.h"
@@ -22,11 +24,12 @@ FOVEA_API void activate(ExecContext& ctx, const ActivateArgs& args);
 struct GatedArgs {
   ConstTensorView x;  ///< [rows, 2 * cols], activation dtype: the gate, then what it gates
   Activation activation = Activation::kSilu;
+  float limit = std::numeric_limits<float>::infinity();  ///< of the numbers of x, > 0
   LiveRows rows = {};
   TensorView out;  ///< [rows, cols], activation dtype; must not overlap x
 };
 
-/// out[r, c] = activation(x[r, c]) * x[r, cols + c]
+/// out[r, c] = activation(min(x[r, c], limit)) * max(min(x[r, cols + c], limit), -limit)
 /// In f32, one rounding, to the activation dtype. With the two halves from one GEMM this is the
 /// wide layer of a gated MLP. Asynchronous on ctx.stream; safe to capture.
 /// @throws Error(kInvalidArgument) if a shape or dtype does not match the list above.

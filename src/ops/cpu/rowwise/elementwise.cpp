@@ -26,8 +26,8 @@ void gated(Stream& stream, const ops::GatedArgs& args, GateRow gate_row) {
                    [&](std::int64_t first, std::int64_t last) {
                      for (std::int64_t r = first; r < last; ++r) {
                        const float* const gate = args.x.as<float>() + r * 2 * cols;
-                       gate_row(args.activation, gate, gate + cols, args.out.as<float>() + r * cols,
-                                cols);
+                       gate_row(args.activation, args.limit, gate, gate + cols,
+                                args.out.as<float>() + r * cols, cols);
                      }
                    });
   });

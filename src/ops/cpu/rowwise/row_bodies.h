@@ -130,13 +130,18 @@ void activate_row(ops::Activation activation, float* x, std::int64_t cols) {
   });
 }
 
+/// A limit is the first operand of every comparison, which leaves NaN as it is.
 template <class V>
-void gate_row(ops::Activation activation, const float* gate, const float* up, float* out,
-              std::int64_t cols) {
+void gate_row(ops::Activation activation, float limit, const float* gate, const float* up,
+              float* out, std::int64_t cols) {
+  using Reg = typename V::Reg;
+  const Reg most = V::broadcast(limit);
+  const Reg least = V::broadcast(-limit);
   with_constant(activation, [&]<ops::Activation kActivation>() {
     for_vectors<V>(cols, [&](std::int64_t c, std::int64_t count) {
-      const typename V::Reg open = activate<V, kActivation>(load_up_to<V>(gate + c, count));
-      store_up_to<V>(out + c, V::mul(open, load_up_to<V>(up + c, count)), count);
+      const Reg open = activate<V, kActivation>(V::min(most, load_up_to<V>(gate + c, count)));
+      const Reg value = V::max(least, V::min(most, load_up_to<V>(up + c, count)));
+      store_up_to<V>(out + c, V::mul(open, value), count);
     });
   });
 }

@@ -32,9 +32,9 @@ using AddWeighted4 = void (*)(const float* const rows[4], const float weights[4]
                               std::int64_t cols);
 /// x[c] = activation(x[c]).
 using ActivateRow = void (*)(ops::Activation activation, float* x, std::int64_t cols);
-/// out[c] = activation(gate[c]) * up[c].
-using GateRow = void (*)(ops::Activation activation, const float* gate, const float* up, float* out,
-                         std::int64_t cols);
+/// out[c] = activation(min(gate[c], limit)) * max(min(up[c], limit), -limit).
+using GateRow = void (*)(ops::Activation activation, float limit, const float* gate,
+                         const float* up, float* out, std::int64_t cols);
 
 /// The row-wise kernels of a unit.
 struct RowKernels {

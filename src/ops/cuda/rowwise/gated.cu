@@ -18,12 +18,16 @@ constexpr int kVector = 8;
 
 struct GatedWork {
   ops::Activation activation;
+  float limit;
   const __nv_bfloat16* x;
   __nv_bfloat16* out;
   std::int64_t rows;
   std::int64_t cols;
   const std::int32_t* live;
 };
+
+/// The smaller of the two; NaN stays what it is.
+__device__ float at_most(float x, float limit) { return x > limit ? limit : x; }
 
 template <int kWidth>
 __global__ void __launch_bounds__(kBlock) gated_kernel(GatedWork w) {
@@ -39,9 +43,11 @@ __global__ void __launch_bounds__(kBlock) gated_kernel(GatedWork w) {
     float up[kWidth];
     load_floats(from, gate);
     load_floats(from + w.cols, up);
+#pragma unroll
+    for (int j = 0; j < kWidth; ++j) gate[j] = at_most(gate[j], w.limit);
     activate(w.activation, gate);
 #pragma unroll
-    for (int j = 0; j < kWidth; ++j) gate[j] *= up[j];
+    for (int j = 0; j < kWidth; ++j) gate[j] *= -at_most(-at_most(up[j], w.limit), w.limit);
     store_floats(w.out + row * w.cols + col, gate);
   }
 }
@@ -51,6 +57,7 @@ __global__ void __launch_bounds__(kBlock) gated_kernel(GatedWork w) {
 void gated(CudaStream& stream, const ops::GatedArgs& args, int num_sms) {
   check_bf16("gated", "x", args.x);
   const GatedWork work{.activation = args.activation,
+                       .limit = args.limit,
                        .x = args.x.as<__nv_bfloat16>(),
                        .out = args.out.as<__nv_bfloat16>(),
                        .rows = args.out.shape[0],
