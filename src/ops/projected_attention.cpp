@@ -23,6 +23,12 @@ void check(const ProjectedAttentionArgs& args) {
   FOVEA_CHECK(args.x.shape[0] == rows, kInvalidArgument, kOp, ": x must have ", rows, " rows, got ",
               args.x.shape);
   check_disjoint(kOp, "qkv", args.qkv, "x", args.x);
+  if (args.norms.q || args.norms.k) {
+    check_tensor(kOp, "norms.q", args.norms.q, DType::kF32, {args.head_dim});
+    check_tensor(kOp, "norms.k", args.norms.k, DType::kF32, {args.head_dim});
+    FOVEA_CHECK(args.norms.epsilon > 0, kInvalidArgument, kOp, ": epsilon must be > 0, got ",
+                args.norms.epsilon);
+  }
   if (!args.cos && !args.sin) return;
   check_tensor(kOp, "cos", args.cos, DType::kF32, {rows, args.head_dim / 2});
   check_tensor(kOp, "sin", args.sin, DType::kF32, {rows, args.head_dim / 2});

@@ -35,6 +35,7 @@ class ProjectedAttention {
   static constexpr std::int64_t kFeatures = 136;     ///< two blocks of columns and a tail
   static constexpr std::int64_t kFp8Features = 272;  ///< likewise, of E4M3
   static constexpr std::int64_t kIdleRows = 21;      ///< beyond the sequences
+  static constexpr float kEpsilon = 1e-5f;           ///< of the norms
 
   ProjectedAttention(OpFixture& f, Heads heads, const std::vector<std::int32_t>& lengths,
                      bool rotates, ops::WeightFormat format = ops::WeightFormat::kNative)
@@ -74,6 +75,13 @@ class ProjectedAttention {
   }
 
   void set_scale(float scale) { scale_ = scale; }
+  /// From now on heads of q and k are normalised.
+  void set_norms() {
+    std::mt19937_64 generator(3);
+    for (Tensor* norm : {&q_norm_, &k_norm_}) {
+      *norm = f_.floats({heads_.dim}, normal_values(generator, heads_.dim));
+    }
+  }
 
   [[nodiscard]] ops::ProjectedAttentionArgs args() const {
     ops::ProjectedAttentionArgs args{.x = x_.view(),
@@ -91,6 +99,7 @@ class ProjectedAttention {
       args.cos = cos_.view();
       args.sin = sin_.view();
     }
+    args.norms = {.q = q_norm_.view(), .k = k_norm_.view(), .epsilon = kEpsilon};
     return args;
   }
 
@@ -104,12 +113,13 @@ class ProjectedAttention {
                        [&](ExecContext& ctx) { ops::projected_attention(ctx, args()); });
   }
 
-  /// The same by ops::linear, a rotation on the host and ops::attention.
+  /// The same by ops::linear, norms and a rotation on the host and ops::attention.
   std::vector<float> run_step_by_step() {
     const auto poison_qkv = [&] { f_.poison(qkv_); };
     std::vector<float> qkv =
         f_.run_live(qkv_, live_rows_ * 3 * heads_.width(), poison_qkv,
                     [&](ExecContext& ctx) { ops::linear(ctx, ops::projection_args(args())); });
+    if (q_norm_.view()) normalize(qkv);
     if (rotates_) rotate(qkv);
     qkv = with_idle_rows(std::move(qkv), 3 * heads_.width());
     const auto prepare = [&] {
@@ -126,6 +136,32 @@ class ProjectedAttention {
     values.resize(static_cast<std::size_t>((live_rows_ + kIdleRows) * columns),
                   std::numeric_limits<float>::quiet_NaN());
     return values;
+  }
+
+  /// Normalises heads of q and k, rounded before and after they are multiplied by the weights.
+  void normalize(std::vector<float>& qkv) {
+    const auto dims = static_cast<std::size_t>(heads_.dim);
+    const auto count = static_cast<std::size_t>(heads_.count);
+    const auto rows = static_cast<std::size_t>(live_rows_);
+    const std::vector<float> weights[] = {f_.read(q_norm_), f_.read(k_norm_)};
+    std::vector<float> normed = qkv;
+    for (std::size_t head = 0; head < rows * 3 * count; ++head) {
+      if (head / count % 3 == 2) continue;  // of v
+      double square = 0;
+      for (std::size_t j = head * dims; j < (head + 1) * dims; ++j)
+        square += double{qkv[j]} * qkv[j];
+      const double root = std::sqrt(square / static_cast<double>(dims) + kEpsilon);
+      for (std::size_t j = head * dims; j < (head + 1) * dims; ++j) {
+        normed[j] = static_cast<float>(qkv[j] / root);
+      }
+    }
+    normed = f_.rounded(std::move(normed));
+    for (std::size_t head = 0; head < rows * 3 * count; ++head) {
+      if (head / count % 3 == 2) continue;
+      for (std::size_t j = 0; j < dims; ++j)
+        normed[head * dims + j] *= weights[head / count % 3][j];
+    }
+    qkv = f_.rounded(std::move(normed));
   }
 
   /// Rotates q and k in f32, the products with sines rounded once more: as GPUs do, to the bit.
@@ -158,6 +194,7 @@ class ProjectedAttention {
   std::int64_t live_rows_;
   ops::PackedLinear projection_;
   Tensor x_, qkv_, cos_, sin_, cu_, seqs_, live_, out_;
+  Tensor q_norm_, k_norm_;  ///< where there are norms
 };
 
 }  // namespace fovea::test

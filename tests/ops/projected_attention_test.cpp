@@ -50,6 +50,19 @@ TEST_P(ProjectedAttentionTest, WithAnglesEqualsLinearThenRotationThenAttention) 
   expect_equal_to_steps({4, 72}, {700}, true, Heads{4, 72}.scale());
 }
 
+TEST_P(ProjectedAttentionTest, WithNormsHeadsOfQAndKAreNormalisedBeforeTheyAreRotated) {
+  for (const std::int64_t dim : {8, 64, 72, 128}) {
+    for (const bool rotates : {false, true}) {
+      SCOPED_TRACE(::testing::Message() << dim << (rotates ? ", rotated" : ""));
+      ProjectedAttention attention(f, {3, dim}, {13, 0, 331, 1, 300}, rotates);
+      attention.set_norms();
+      const std::vector<float> got = attention.run();
+      const std::vector<float> steps = attention.run_step_by_step();
+      f.expect_close(got, {steps.begin(), steps.end()}, OpClass::kAttention);
+    }
+  }
+}
+
 TEST_P(ProjectedAttentionTest, TakesAnyScale) {
   for (const float scale : {0.1f, -0.1f, 0.0f}) {
     expect_equal_to_steps({2, 72}, {520, 9}, true, scale);
@@ -80,7 +93,8 @@ TEST_P(ProjectedAttentionTest, NoRowsIsLegal) {
 }
 
 TEST_P(ProjectedAttentionTest, NamesWhatIsWrongWithItsArguments) {
-  const ProjectedAttention attention(f, {2, 8}, {2, 3}, true);
+  ProjectedAttention attention(f, {2, 8}, {2, 3}, true);
+  attention.set_norms();
   const std::int64_t rows = 5 + ProjectedAttention::kIdleRows;
   const ops::ProjectedAttentionArgs good = attention.args();
   const auto expect_of = [&](const ops::ProjectedAttentionArgs& args, const std::string& message) {
@@ -101,6 +115,9 @@ TEST_P(ProjectedAttentionTest, NamesWhatIsWrongWithItsArguments) {
   expect(cat("cos must be float32 [", rows, ", 4], got float32 [", rows, ", 8]"), [&](auto& a) {
     a.cos.shape = {rows, 8};
   });
+  expect("norms.k must be float32 [8], got", [](auto& a) { a.norms.k = {}; });
+  expect("norms.q must be float32 [8], got float32 [4]", [](auto& a) { a.norms.q.shape = {4}; });
+  expect("epsilon must be > 0, got 0", [](auto& a) { a.norms.epsilon = 0; });
   expect("cos must be float32", [](auto& a) { a.cos = {}; });
   expect("sin must be float32", [](auto& a) { a.sin = {}; });
   const std::vector<float> weight(40 * 136, 0.0f);

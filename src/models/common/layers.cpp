@@ -58,7 +58,10 @@ void attend(ExecContext& ctx, const Attention& layer, const AttendedRows& rows, 
                                  .num_heads = layer.num_heads,
                                  .head_dim = layer.head_dim(),
                                  .scale = 1.0f / std::sqrt(static_cast<float>(layer.head_dim())),
-                                 .out = mixed});
+                                 .out = mixed,
+                                 .norms = {.q = layer.q_norm.weight.view(),
+                                           .k = layer.k_norm.weight.view(),
+                                           .epsilon = layer.q_norm.epsilon}});
   ops::linear(
       ctx,
       {.x = mixed, .weight = layer.proj, .residual = residual, .rows = rows.live(), .out = out});

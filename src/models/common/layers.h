@@ -50,6 +50,8 @@ struct Attention {
   ops::PackedLinear qkv;   ///< features -> q | k | v, heads contiguous in each
   ops::PackedLinear proj;  ///< heads * head_dim -> features
   std::int64_t num_heads = 1;
+  RmsNorm q_norm = {};  ///< of every head of q, [head_dim], or neither this nor k_norm
+  RmsNorm k_norm = {};  ///< of every head of k, with the same epsilon
 
   [[nodiscard]] std::int64_t head_dim() const { return proj.in_features / num_heads; }
 };
@@ -111,7 +113,8 @@ void norm(ExecContext& ctx, const LayerNorm& layer, ConstTensorView x, LiveRows 
 /// out = x / sqrt(mean(x^2) + epsilon) * weight; [rows, features]. May be in place.
 void norm(ExecContext& ctx, const RmsNorm& layer, ConstTensorView x, LiveRows rows, TensorView out);
 
-/// out = residual + proj(attention(qkv(x))), q and k rotated where there are angles; x and out
+/// out = residual + proj(attention(qkv(x))), heads of q and k normalised where there are norms and
+/// rotated where there are angles; x and out
 /// [rows, features]. The residual may be absent, or out.
 void attend(ExecContext& ctx, const Attention& layer, const AttendedRows& rows, ConstTensorView x,
             ConstTensorView residual, TensorView out);

@@ -136,7 +136,9 @@ BlockSequence WeightLoader::block_sequence(std::vector<Block> blocks) const {
   std::vector<ops::BlockLayers> layers;
   layers.reserve(sequence.blocks.size());
   for (const Block& block : sequence.blocks) {
-    if (block.norm1.epsilon != block.norm2.epsilon) return sequence;
+    if (block.norm1.epsilon != block.norm2.epsilon || block.attn.q_norm.weight.view()) {
+      return sequence;
+    }
     layers.push_back({.norm1_weight = block.norm1.weight.view(),
                       .norm1_bias = block.norm1.bias.view(),
                       .norm2_weight = block.norm2.weight.view(),

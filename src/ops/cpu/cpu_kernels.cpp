@@ -85,6 +85,7 @@ class CpuKernels final : public Kernels {
                            const ops::ProjectedAttentionArgs& args) const override {
     check_f32("projected_attention", args.qkv);
     linear(submission, ops::projection_args(args));
+    if (args.norms.q) cpu::normalize_heads(submission.stream, args, kernels_.rows.rms_norm);
     const ops::AttentionArgs attended = ops::attention_args(args);
     const bool rotates_itself = multiplies_int16(attended);
     if (args.cos && !rotates_itself) cpu::rotate(submission.stream, args, kernels_.rows.rotate);

@@ -25,6 +25,13 @@ struct RopeAnglesArgs {
 /// Source: docs/reference/qwen_glm.md, "Rotary positions".
 FOVEA_API void rope_angles(ExecContext& ctx, const RopeAnglesArgs& args);
 
+/// RMS norms of the heads of q and of k, each head by itself, with the same weights for all heads.
+struct HeadNorms {
+  ConstTensorView q = {};  ///< [head_dim] f32 on the device, or neither this nor k
+  ConstTensorView k = {};  ///< [head_dim] f32 on the device
+  float epsilon = 1e-6f;   ///< added to the mean square, > 0
+};
+
 struct ProjectedAttentionArgs {
   ConstTensorView x;               ///< [rows, in_features], activation dtype or quantized
   const PackedLinear& projection;  ///< to 3 * num_heads * head_dim features: q | k | v, heads
@@ -38,11 +45,13 @@ struct ProjectedAttentionArgs {
   std::int64_t head_dim;  ///< multiple of 8
   float scale;            ///< applied to q . k, usually head_dim^-0.5
   TensorView out;         ///< [rows, num_heads * head_dim], activation dtype
+  HeadNorms norms = {};
 };
 
 /// Attention over a projection of x, as one op so that a backend can store the GEMM's result where
 /// its attention reads it:
 ///   qkv = linear(x, projection),  rounded to the activation dtype
+///   normalise every head of q and k as rms_norm does, if there are norms
 ///   rotate q and k of every head by the angles of their row, if there are angles
 ///   out = attention(qkv), with the products that suit the projection's dtype
 /// The rotary embedding pairs the halves of a head (j with j + h, h = head_dim / 2):
@@ -51,9 +60,9 @@ struct ProjectedAttentionArgs {
 /// (2 j with 2 j + 1) permute the rows of q and k in the projection, which changes no q . k.
 /// Asynchronous on ctx.stream; safe to capture.
 /// @throws Error(kInvalidArgument) if a shape or dtype does not match the list above, or if qkv,
-/// out, cos or sin does not begin at a multiple of 16 bytes on a GPU; Error(kUnsupported) for heads
-/// of more than 128 dims on a GPU.
-/// Source: docs/reference/qwen_glm.md, "Rotary positions"; Su et al., "RoFormer", arXiv:2104.09864.
+/// out, cos, sin or a norm does not begin at a multiple of 16 bytes on a GPU; Error(kUnsupported)
+/// for heads of more than 128 dims on a GPU. Source: docs/reference/qwen_glm.md, "Rotary
+/// positions"; Su et al., "RoFormer", arXiv:2104.09864.
 FOVEA_API void projected_attention(ExecContext& ctx, const ProjectedAttentionArgs& args);
 
 }  // namespace fovea::ops

@@ -51,4 +51,28 @@ void rms_norm(Stream& stream, const ops::RmsNormArgs& args, NormRows norm_rows) 
          args.rows);
 }
 
+void normalize_heads(Stream& stream, const ops::ProjectedAttentionArgs& args, NormRows norm_rows) {
+  static_cast<CpuStream&>(stream).submit([args, norm_rows](ThreadPool& pool) {
+    const std::int64_t width = args.num_heads * args.head_dim;
+    const auto normalize = [&](float* heads, const ConstTensorView& weight) {
+      norm_rows({.x = heads,
+                 .weight = weight.as<float>(),
+                 .bias = nullptr,
+                 .residual = nullptr,
+                 .epsilon = args.norms.epsilon,
+                 .rows = args.num_heads,
+                 .cols = args.head_dim,
+                 .out = heads});
+    };
+    for_row_ranges(pool, count_live(args.sequences.rows, args.qkv.shape[0]), 2 * width,
+                   [&](std::int64_t first, std::int64_t last) {
+                     for (std::int64_t r = first; r < last; ++r) {
+                       float* const row = args.qkv.as<float>() + r * 3 * width;
+                       normalize(row, args.norms.q);
+                       normalize(row + width, args.norms.k);
+                     }
+                   });
+  });
+}
+
 }  // namespace fovea::cpu

@@ -6,11 +6,12 @@
 namespace fovea::cpu {
 
 // Each function submits to a CpuStream and is the body of the function of Kernels with the same
-// name, `rotate` the second step of Kernels::projected_attention: it rotates q and k of args.qkv in
-// place. Running allocates nothing.
+// name, `normalize_heads` and `rotate` the steps of Kernels::projected_attention between projection
+// and attention: they change q and k of args.qkv in place. Running allocates nothing.
 
 void layer_norm(Stream& stream, const ops::LayerNormArgs& args, NormRows norm_rows);
 void rms_norm(Stream& stream, const ops::RmsNormArgs& args, NormRows norm_rows);
+void normalize_heads(Stream& stream, const ops::ProjectedAttentionArgs& args, NormRows norm_rows);
 
 void activate(Stream& stream, const ops::ActivateArgs& args, ActivateRow activate_row);
 void gated(Stream& stream, const ops::GatedArgs& args, GateRow gate_row);

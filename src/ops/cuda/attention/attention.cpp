@@ -122,6 +122,8 @@ void Attention::run(const Submission& submission, const ops::ProjectedAttentionA
   constexpr const char* kOp = "projected_attention";
   check_vectors(kOp, "cos", args.cos);
   check_vectors(kOp, "sin", args.sin);
+  check_vectors(kOp, "norms.q", args.norms.q);
+  check_vectors(kOp, "norms.k", args.norms.k);
   Plan call = plan(kOp, ops::attention_args(args));
   const Arena::Scope scope(submission.arena);
   call.work.workspace = take_scratch(submission, workspace_bytes(call));
@@ -131,12 +133,13 @@ void Attention::run(const Submission& submission, const ops::ProjectedAttentionA
   if (call.kernel == Kernel::kHopper && args.scale > 0.0f) {
     call.work.cos = args.cos.as<float>();
     call.work.sin = args.sin.as<float>();
-    call.is_packed =
-        HopperGemm::has_heads(call.work.head_dim, gemm.format) && HopperGemm::accepts(gemm);
+    call.is_packed = !args.norms.q && HopperGemm::has_heads(call.work.head_dim, gemm.format) &&
+                     HopperGemm::accepts(gemm);
     if (call.is_packed) gemm.heads = &call.work;
   }
   CudaStream& stream = stream_of(submission);
   gemm_.run(stream, gemm);
+  if (args.norms.q) normalize_heads(stream, args, num_sms_);
   if (args.cos && call.work.cos == nullptr) rotate(stream, args, num_sms_);
   run(stream, call);
 }

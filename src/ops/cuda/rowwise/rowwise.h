@@ -29,6 +29,8 @@ void copy_row_blocks(CudaStream& stream, const ops::CopyRowBlocksArgs& args, int
 void add_table(CudaStream& stream, const ops::AddTableArgs& args, int num_sms);
 void im2col_3x3(CudaStream& stream, const ops::Im2colArgs& args, int num_sms);
 
+/// The norms of projected_attention as a kernel of their own: of q and k of args.qkv, in place.
+void normalize_heads(CudaStream& stream, const ops::ProjectedAttentionArgs& args, int num_sms);
 /// The rotation of projected_attention as a kernel of its own: of q and k of args.qkv, in place.
 void rotate(CudaStream& stream, const ops::ProjectedAttentionArgs& args, int num_sms);
 
