@@ -23,15 +23,17 @@ bool is_valid(PixelRange range) {
 struct Limit {
   std::string_view edge;    ///< in `size`
   std::string_view pixels;  ///< beside `size`, and in `size` of older files
+  std::string_view tokens;  ///< where limits count tokens
 };
 
-constexpr Limit kLeast{"shortest_edge", "min_pixels"};
-constexpr Limit kMost{"longest_edge", "max_pixels"};
+constexpr Limit kLeast{"shortest_edge", "min_pixels", "min_image_tokens"};
+constexpr Limit kMost{"longest_edge", "max_pixels", "max_image_tokens"};
 
 /// The value of a limit; absent where the file leaves it to its class.
 std::optional<JsonView> find_limit(const JsonView& processor, const Limit& limit,
-                                   bool overrides_size) {
-  if (overrides_size) {
+                                   const ProcessorClass& reader) {
+  if (reader.token_pixels > 0) return processor.find(limit.tokens);
+  if (reader.overrides_size) {
     if (auto beside = processor.find(limit.pixels)) return beside;
   }
   const auto size = processor.find("size");
@@ -41,11 +43,11 @@ std::optional<JsonView> find_limit(const JsonView& processor, const Limit& limit
 }
 
 /// The complaint about a `size` that lacks a limit, which no class makes up; empty if nothing is.
-std::string missing_edge(const JsonView& processor, bool overrides_size) {
+std::string missing_edge(const JsonView& processor, const ProcessorClass& reader) {
   const auto size = processor.find("size");
-  if (!size) return "";
+  if (!size || reader.token_pixels > 0) return "";
   for (const Limit& limit : {kLeast, kMost}) {
-    if (find_limit(processor, limit, overrides_size)) continue;
+    if (find_limit(processor, limit, reader)) continue;
     return cat(size->path(), ": expected ", kLeast.edge, " and ", kMost.edge, ", ", limit.edge,
                " is missing");
   }
@@ -55,8 +57,9 @@ std::string missing_edge(const JsonView& processor, bool overrides_size) {
 PixelRange pixel_range(const JsonView& processor, const ProcessorClass& reader) {
   PixelRange range = reader.range;
   const auto read = [&](const Limit& limit, std::int64_t& pixels) {
-    const auto value = find_limit(processor, limit, reader.overrides_size);
-    if (value) pixels = value->as_int();
+    const auto value = find_limit(processor, limit, reader);
+    if (!value) return;
+    pixels = reader.token_pixels > 0 ? as_size(*value) * reader.token_pixels : value->as_int();
   };
   read(kLeast, range.min_pixels);
   read(kMost, range.max_pixels);
@@ -100,8 +103,13 @@ void apply_options(const MediaOptions& media, PixelRange& image, GridProcessing&
 }
 
 bool has_limits(const std::optional<JsonView>& processor, const ProcessorClass& reader) {
-  return processor && find_limit(*processor, kLeast, reader.overrides_size) &&
-         find_limit(*processor, kMost, reader.overrides_size);
+  return processor && find_limit(*processor, kLeast, reader) &&
+         find_limit(*processor, kMost, reader);
+}
+
+/// The key that stands for both limits in messages.
+std::string_view limits_key(const ProcessorClass& reader) {
+  return reader.token_pixels > 0 ? kMost.tokens : "size";
 }
 
 std::string pixels_text(const char* name, PixelRange range) {
@@ -118,25 +126,28 @@ std::string assumptions(const checkpoint::HfConfig& files, const ProcessorClasse
   const std::string image_file = path_of(image, "/preprocessor_config.json");
   const std::string video_file =
       path_of(video, image ? "/video_preprocessor_config.json" : "/preprocessor_config.json");
-  std::string text = missing_text(
-      image_file, image.has_value(),
-      {{has_limits(image, classes.image), "size", pixels_text("image_pixels", limits.image)},
-       assumed(image, "image_mean", channel_text(scaling.image_mean)),
-       assumed(image, "image_std", channel_text(scaling.image_std))});
+  std::string text = missing_text(image_file, image.has_value(),
+                                  {{has_limits(image, classes.image), limits_key(classes.image),
+                                    pixels_text("image_pixels", limits.image)},
+                                   assumed(image, "image_mean", channel_text(scaling.image_mean)),
+                                   assumed(image, "image_std", channel_text(scaling.image_std))});
   if (has_limits(video, classes.video)) return text;
   const std::string video_pixels = pixels_text("video_pixels", limits.video);
   if (!text.empty() && video_file == image_file) return cat(text, " ", video_pixels);
   return cat(text, text.empty() ? "" : " ",
-             missing_text(video_file, video.has_value(), {{false, "size", video_pixels}}));
+             missing_text(video_file, video.has_value(),
+                          {{false, limits_key(classes.video), video_pixels}}));
 }
 
 /// The key that a limit is taken from.
 SourcedKey limit_source(const std::optional<JsonView>& file, const Limit& limit,
                         const ProcessorClass& reader, bool is_option) {
   if (is_option) return {limit.pixels, Source::kOption};
+  const bool given = file && find_limit(*file, limit, reader);
+  const Source source = given ? Source::kFile : Source::kSilent;
+  if (reader.token_pixels > 0) return {limit.tokens, source};
   const bool beside = file && reader.overrides_size && file->find(limit.pixels);
-  const bool given = file && find_limit(*file, limit, reader.overrides_size);
-  return {beside ? limit.pixels : limit.edge, given ? Source::kFile : Source::kSilent};
+  return {beside ? limit.pixels : limit.edge, source};
 }
 
 /// @param options the user's limits, which come before those of the file.
@@ -154,7 +165,7 @@ std::string sources(std::string_view modality, const std::optional<JsonView>& fi
 
 void read_images(const JsonView& file, const ProcessorClass& reader, GridProcessing& processing) {
   check_geometry(file, processing.geometry);
-  const std::string missing = missing_edge(file, reader.overrides_size);
+  const std::string missing = missing_edge(file, reader);
   FOVEA_CHECK(missing.empty(), kCorruptData, missing);
   processing.limits.image = pixel_range(file, reader);
   processing.scaling = read_scaling(file, reader.scaling);
@@ -165,7 +176,7 @@ void read_images(const JsonView& file, const ProcessorClass& reader, GridProcess
 void read_videos(const JsonView& file, const ProcessorClass& reader, GridProcessing& processing) {
   check_geometry(file, processing.geometry);
   const PixelScaling scaling = read_scaling(file, reader.scaling);
-  processing.video_refusal = missing_edge(file, reader.overrides_size);
+  processing.video_refusal = missing_edge(file, reader);
   if (!processing.video_refusal.empty()) return;
   processing.limits.video = pixel_range(file, reader);
   std::string keys = differing_keys(scaling, processing.scaling);

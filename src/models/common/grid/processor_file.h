@@ -17,6 +17,9 @@ struct ProcessorClass {
   PixelRange range;
   PixelScaling scaling;
   bool overrides_size = false;  ///< min_pixels and max_pixels beside `size` count, and before it
+  /// Pixels of a token, in the unit of `range`, where min_image_tokens and max_image_tokens are the
+  /// limits and `size` says nothing; 0: the limits are in `size`.
+  std::int64_t token_pixels = 0;
   std::span<const std::string_view> more{};  ///< keys that the family reads besides, for the log
 };
 

@@ -58,6 +58,24 @@ TEST(GridProcessorFile, LimitsBesideSizeCountWhereTheClassTakesThem) {
   EXPECT_EQ(read({.video_preprocessor = R"({"max_pixels": 9})"}).limits.video.max_pixels, 25165824);
 }
 
+TEST(GridProcessorFile, LimitsMayCountTokens) {
+  constexpr ProcessorClass kTokens{.range = {1000, 4000}, .token_pixels = 100};
+  const auto read_tokens = [&](const std::string& file) {
+    GridProcessing processing;
+    read_grid_processor(test::config_files({.preprocessor = file}),
+                        {.image = kTokens, .video = kTokens}, {}, processing);
+    return processing;
+  };
+  const GridProcessing p = read_tokens(
+      R"({"min_image_tokens": 16, "max_image_tokens": 50, "size": {"longest_edge": 1}})");
+  EXPECT_EQ(p.limits.image.min_pixels, 1600);
+  EXPECT_EQ(p.limits.video.max_pixels, 5000);
+  EXPECT_NE(p.sources.find("max_image_tokens"), std::string::npos) << p.sources;
+  const GridProcessing silent = read_tokens(R"({"size": {"longest_edge": 1}})");
+  EXPECT_EQ(silent.limits.image.max_pixels, 4000);
+  EXPECT_NE(silent.assumptions.find("max_image_tokens"), std::string::npos) << silent.assumptions;
+}
+
 TEST(GridProcessorFile, ASizeWithoutOneOfItsEdgesIsRefused) {
   expect_refused(ErrorCode::kCorruptData, R"({"size": {"shortest_edge": 100}})",
                  "preprocessor_config.json: size: expected shortest_edge and longest_edge, "
