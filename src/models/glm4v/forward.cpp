@@ -1,4 +1,4 @@
-// The vision tower of GLM-4.1V in the order of the data.
+// The vision tower of GLM-4.1V and its successors in the order of the data.
 #include "models/glm4v/model.h"
 
 #include "fovea/tower/ops/activate.h"
@@ -21,8 +21,22 @@ void merge(ExecContext& ctx, const Merger& merger, LiveRows rows, ConstTensorVie
   common::norm(ctx, merger.norm, z, rows, z);
   ops::activate(ctx, {.activation = ops::Activation::kGeluErf, .rows = rows, .x = z});
   ops::linear(ctx, {.x = z, .weight = mlp.gate_up, .rows = rows, .out = gate_up});
-  ops::gated(ctx, {.x = gate_up, .activation = mlp.activation, .rows = rows, .out = wide});
+  ops::gated(
+      ctx,
+      {.x = gate_up, .activation = mlp.activation, .limit = mlp.limit, .rows = rows, .out = wide});
   ops::linear(ctx, {.x = wide, .weight = mlp.down, .rows = rows, .out = out});
+}
+
+/// x = RMS(x) + interpolated positions
+void add_positions(ExecContext& ctx, const Config& c, const Weights& w,
+                   const common::GridInputs& in, TensorView x) {
+  common::norm(ctx, w.post_conv_layernorm, x, in.patches, x);
+  ops::add_positions_bicubic(ctx, {.table = w.position_embedding.view(),
+                                   .positions = in.positions,
+                                   .table_height = c.position_side(),
+                                   .table_width = c.position_side(),
+                                   .rows = in.patches,
+                                   .x = x});
 }
 
 }  // namespace
@@ -33,16 +47,10 @@ void forward(ExecContext& ctx, const Config& c, const Weights& w, const common::
   const std::int64_t patches = tokens * c.grid.merge_area();
   const Arena::Scope scope(ctx.arena);
 
-  // x = RMS(conv3d(normalise(pixels))) + interpolated positions, [patches, hidden_size]
+  // x = conv3d(normalise(pixels)), [patches, hidden_size]
   const TensorView x = ctx.arena.tensor(out.dtype, {patches, c.hidden_size});
   common::embed_patches(ctx, c.grid, w.patch_embed, in, x);
-  common::norm(ctx, w.post_conv_layernorm, x, in.patches, x);
-  ops::add_positions_bicubic(ctx, {.table = w.position_embedding.view(),
-                                   .positions = in.positions,
-                                   .table_height = c.position_side(),
-                                   .table_width = c.position_side(),
-                                   .rows = in.patches,
-                                   .x = x});
+  if (c.has_table) add_positions(ctx, c, w, in, x);
   const common::AttendedRows rows = common::rotated_rows(ctx, in, w.inv_freq, patches);
 
   // x = x + attention(RMS1(x)); x = x + mlp(RMS2(x))

@@ -1,4 +1,5 @@
-// GLM-4.1V behind the model protocol. Source: docs/reference/qwen_glm.md, "Encoder graphs".
+// GLM-4.1V and its successors behind the model protocol. Source: docs/reference/qwen_glm.md,
+// "Encoder graphs".
 #include "models/glm4v/model.h"
 
 #include <array>
@@ -7,18 +8,20 @@
 
 #include "core/check.h"
 #include "models/common/grid/model.h"
+#include "models/glm4v/canvas.h"
 #include "models/glm4v/config.h"
 
 namespace fovea::glm4v {
 
 namespace {
 
-constexpr std::array<std::string_view, 3> kArchitectures{"Glm4vForConditionalGeneration",
-                                                         "Glm4vMoeForConditionalGeneration",
-                                                         "Glm46VForConditionalGeneration"};
+constexpr std::array kArchitectures = std::to_array<std::string_view>(
+    {"Glm4vForConditionalGeneration", "Glm4vMoeForConditionalGeneration",
+     "Glm46VForConditionalGeneration", "GlmOcrForConditionalGeneration",
+     "Glm5NextForConditionalGeneration"});
 
 common::GridTower describe(const Config& c) {
-  const std::int64_t mlp_width = 3 * c.out_hidden_size / 2;  // three matrices of that width
+  const std::int64_t mlp_width = 3 * c.mlp_width / 2;  // three matrices of that width
   return {.main_width = c.out_hidden_size,
           .out_width = c.out_hidden_size,
           .attention_parity_rows = common::attention_parity(c.hidden_size, mlp_width),
@@ -30,13 +33,23 @@ common::GridTower describe(const Config& c) {
                     {"image_size", cat(c.image_size)}}};
 }
 
+std::unique_ptr<const common::GridProcessor> make_processor(const checkpoint::HfConfig& files,
+                                                            const Config& config,
+                                                            const MediaOptions& media) {
+  if (config.has_canvas) {
+    return std::make_unique<const CanvasProcessor>(
+        read_canvas_processing(files, config.grid, media));
+  }
+  return std::make_unique<const common::GridProcessor>(read_processing(files, config.grid, media));
+}
+
 std::unique_ptr<EncoderGraphModel> make(const checkpoint::HfConfig& files,
                                         const MediaOptions& media, common::WeightLoader& loader) {
   const Config config = parse_config(files);
-  common::GridProcessing processing = read_processing(files, config.grid, media);
-  Weights weights = load_weights(loader, config, processing.scaling.table());
+  std::unique_ptr<const common::GridProcessor> processor = make_processor(files, config, media);
+  Weights weights = load_weights(loader, config, processor->processing().scaling.table());
   return std::make_unique<common::PlainGridModel<Config, Weights>>(
-      describe(config), std::move(processing), config, std::move(weights), &forward);
+      describe(config), std::move(processor), config, std::move(weights), &forward);
 }
 
 }  // namespace

@@ -29,10 +29,10 @@ struct Merger {
 
 /// The tower on a device. Move-only; shared read-only by all graphs.
 struct Weights {
-  Tensor inv_freq;                     ///< [head_dim / 4] f32
-  common::PatchEmbedding patch_embed;  ///< with bias
-  common::RmsNorm post_conv_layernorm;
-  Tensor position_embedding;  ///< [position_side^2, hidden_size] f32
+  Tensor inv_freq;                      ///< [head_dim / 4] f32
+  common::PatchEmbedding patch_embed;   ///< with bias
+  common::RmsNorm post_conv_layernorm;  ///< with a table
+  Tensor position_embedding;            ///< [position_side^2, hidden_size] f32, or none
   std::vector<Block> blocks;
   common::RmsNorm post_layernorm;
   ops::PackedLinear downsample;  ///< patches of a token side by side -> out_hidden_size
@@ -48,7 +48,7 @@ struct Weights {
 void forward(ExecContext& ctx, const Config& config, const Weights& weights,
              const common::GridInputs& in, TensorView out);
 
-/// GLM-4.1V, GLM-4.5V and GLM-4.6V.
+/// GLM-4.1V, GLM-4.5V, GLM-4.6V, GLM-OCR and GLM-5.
 [[nodiscard]] const ModelFamily& family() noexcept;
 
 }  // namespace fovea::glm4v

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+
 #include "models/config_files.h"
 #include "support/expect_error.h"
 #include "support/golden.h"
@@ -10,8 +12,10 @@
 namespace fovea::glm4v {
 namespace {
 
-Config parse(const std::string& vision) {
-  return parse_config(test::config_files({.config = "{\"vision_config\": " + vision + "}"}));
+Config parse(const std::string& vision,
+             const std::string& architecture = "Glm4vForConditionalGeneration") {
+  return parse_config(test::config_files({.config = "{\"architectures\": [\"" + architecture +
+                                                    "\"], \"vision_config\": " + vision + "}"}));
 }
 
 TEST(Glm4vConfig, DefaultsAreThoseOfTheReferenceAndOfGlm41V9B) {
@@ -27,6 +31,43 @@ TEST(Glm4vConfig, DefaultsAreThoseOfTheReferenceAndOfGlm41V9B) {
   EXPECT_EQ(c.hidden_act, ops::Activation::kSilu);
   EXPECT_FALSE(c.attention_bias);
   EXPECT_EQ(c.rms_norm_eps, 1e-5);
+}
+
+TEST(Glm4vConfig, WithATableTheMlpOfABlockIsAsWideAsARow) {
+  const Config c = parse(R"({"out_hidden_size": 64, "intermediate_size": 192})");
+  EXPECT_TRUE(c.has_table);
+  EXPECT_FALSE(c.has_canvas);
+  EXPECT_EQ(c.mlp_width, 64);
+  EXPECT_EQ(c.merger_width, 192);
+}
+
+TEST(Glm4vConfig, GlmOcrHasNoTableAndOtherWidths) {
+  constexpr const char* kOcr = "GlmOcrForConditionalGeneration";
+  const Config c = parse("{}", kOcr);
+  EXPECT_FALSE(c.has_table);
+  EXPECT_FALSE(c.has_canvas);
+  EXPECT_EQ(c.hidden_size, 1024);
+  EXPECT_EQ(c.head_dim(), 64);
+  EXPECT_EQ(c.out_hidden_size, 1536);
+  EXPECT_TRUE(c.attention_bias);
+  EXPECT_EQ(c.mlp_width, 4096);
+  EXPECT_EQ(c.merger_width, 3 * 1536);
+  EXPECT_TRUE(std::isinf(c.swiglu_limit));
+  EXPECT_NO_THROW((void)parse(R"({"image_size": 13})", kOcr)) << "nothing is that large";
+}
+
+TEST(Glm4vConfig, Glm5LimitsItsGatedMlps) {
+  constexpr const char* kNext = "Glm5NextForConditionalGeneration";
+  const Config c = parse("{}", kNext);
+  EXPECT_FALSE(c.has_table);
+  EXPECT_TRUE(c.has_canvas);
+  EXPECT_EQ(c.merger_width, 10240);
+  EXPECT_EQ(c.swiglu_limit, 10);
+  const Config read = parse(R"({"projection_intermediate_size": 112, "swiglu_limit": 1.5})", kNext);
+  EXPECT_EQ(read.merger_width, 112);
+  EXPECT_EQ(read.swiglu_limit, 1.5);
+  test::expect_error(ErrorCode::kCorruptData, "vision_config.swiglu_limit",
+                     [&] { (void)parse(R"({"swiglu_limit": -1})", kNext); });
 }
 
 TEST(Glm4vConfig, ReadsEveryKey) {

@@ -136,6 +136,10 @@ TEST(Glm4vProcessing, WithoutAVideoProcessorTheArchitectureNamesTheSampler) {
   const common::GridProcessor processor =
       processor_of({.config = R"({"architectures": ["Glm46VForConditionalGeneration"]})"});
   EXPECT_EQ(processor.sample_frames(100, 25, 2).size(), 24u);
+  EXPECT_EQ(processor_of({.config = R"({"architectures": ["GlmOcrForConditionalGeneration"]})"})
+                .sample_frames(100, 25, 2)
+                .size(),
+            24u);
 }
 
 }  // namespace

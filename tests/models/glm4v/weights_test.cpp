@@ -36,6 +36,26 @@ TEST(Glm4vWeights, HaveABiasOfQkvOnlyWhereTheConfigurationSaysSo) {
   EXPECT_EQ(asked_of(config).parameters() - asked_of({}).parameters(), 24 * 3 * 1536);
 }
 
+TEST(Glm4vWeights, WithoutATableHeadsAreNormalisedAndAllLayersOfABlockHaveABias) {
+  Config config;
+  config.has_table = false;
+  config.attention_bias = true;
+  config.mlp_width = 4096;
+  const common::WeightLoader loader = asked_of(config);
+  EXPECT_EQ(loader.report().size(), 2u + 24 * (7 + 5 + 2) + 1 + 2 + 6);
+  const auto size_of = [&](const std::string& name) {
+    const auto tensor =
+        std::ranges::find(loader.report(), "model.visual.blocks.3." + name, &TensorReport::name);
+    return tensor == loader.report().end() ? std::vector<std::int64_t>{} : tensor->shape;
+  };
+  EXPECT_EQ(size_of("attn.q_norm.weight"), std::vector<std::int64_t>{128});
+  EXPECT_EQ(size_of("attn.k_norm.weight"), std::vector<std::int64_t>{128});
+  EXPECT_EQ(size_of("attn.proj.bias"), std::vector<std::int64_t>{1536});
+  EXPECT_EQ(size_of("mlp.up_proj.bias"), std::vector<std::int64_t>{4096});
+  config.attention_bias = false;
+  EXPECT_EQ(asked_of(config).report().size(), 2u + 24 * (7 + 2) + 1 + 2 + 6);
+}
+
 TEST(Glm4vWeights, AGoldenCheckpointHoldsThemAll) {
   for (const std::string& folder : test::golden_folders("glm4v", "model.safetensors")) {
     const auto source = checkpoint::WeightSource::open(folder);

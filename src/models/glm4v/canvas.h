@@ -1,0 +1,56 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <utility>
+
+#include "checkpoint/hf_config.h"
+#include "fovea/options.h"
+#include "models/common/grid/processor.h"
+
+namespace fovea::glm4v {
+
+/// Sizes of GLM-5: frames keep the ratio of their sides and stand at the upper left of a black
+/// canvas whose sides are whole tokens. Source: docs/reference/glm4v.md, "Canvas".
+struct CanvasRule {
+  std::int64_t temporal_factor = 2;  ///< frames of a patch; an image has as many
+  std::int64_t factor = 28;          ///< pixels a side of a token
+  common::PixelRange range = {};     ///< of frames times pixels of the canvas
+
+  /// @throws Error(kInvalidArgument) for an image without area, and if the range does not allow one
+  /// token per pair of frames.
+  [[nodiscard]] common::Size2d canvas(std::int64_t num_frames, std::int64_t height_px,
+                                      std::int64_t width_px) const;
+  /// The size that a frame is resized to. It fits `canvas`, which is that of the same frames.
+  [[nodiscard]] common::Size2d content(std::int64_t num_frames, std::int64_t height_px,
+                                       std::int64_t width_px, common::Size2d canvas) const;
+};
+
+/// Sizes, limits and scaling, from the processor files of GLM-5.
+struct CanvasProcessing {
+  common::GridProcessing grid;  ///< sizes are those of canvases
+  CanvasRule image;
+  CanvasRule video;
+};
+
+/// @throws as common::read_grid_processor.
+[[nodiscard]] CanvasProcessing read_canvas_processing(const checkpoint::HfConfig& files,
+                                                      const common::GridGeometry& geometry,
+                                                      const MediaOptions& media);
+
+class CanvasProcessor final : public common::GridProcessor {
+ public:
+  explicit CanvasProcessor(CanvasProcessing processing)
+      : GridProcessor(std::move(processing.grid)),
+        image_(processing.image),
+        video_(processing.video) {}
+
+  void fill_frame(const ItemPlan& plan, std::int64_t index, const RgbView& frame,
+                  std::span<std::uint8_t> out) const override;
+
+ private:
+  CanvasRule image_;
+  CanvasRule video_;
+};
+
+}  // namespace fovea::glm4v
