@@ -95,7 +95,7 @@ TEST(Registry, ARefusalNamesTheNearestFamilyAndThePageForATowerOfOnesOwn) {
                        [&] { (void)architecture_of("\"architectures\": [\"" + name + "\"]"); });
   };
   expect_nearest("Qwen2VLAudioModel", "the nearest family is qwen2_vl; ");
-  expect_nearest("InternS1ForConditionalGeneration", "the nearest family is internvl; ");
+  expect_nearest("QianfanOCRForConditionalGeneration", "the nearest family is internvl; ");
   expect_nearest("NoSuchModel", "");
   EXPECT_EQ(nearest_family("glm9_vl"), "glm4v") << "a model_type is spelled in lower case";
 }
@@ -104,7 +104,7 @@ TEST(Registry, TheNearestFamilyOfAKnownArchitectureIsAFamily) {
   std::set<std::string_view> names;
   for (const ModelFamily* family : model_families()) names.insert(family->name);
   for (const char* unknown :
-       {"Qwen2_5X", "ColQwen2X", "OpenCUAX", "MiniMaxM3X", "NVLM_D", "Cohere2VisionX", "KimiX",
+       {"Qwen2_5X", "ColQwen2X", "InternS1_1X", "MiniMaxM3X", "NVLM_D", "Cohere2VisionX", "KimiX",
         "Llama4X", "DeepseekX", "UnlimitedOCRX", "StepX", "MolmoX", "HunYuanVLX"}) {
     EXPECT_TRUE(names.contains(nearest_family(unknown))) << unknown;
   }

@@ -60,7 +60,8 @@ std::unique_ptr<EncoderGraphModel> make(const checkpoint::HfConfig& files,
 }
 
 constexpr std::array<std::string_view, 1> kChat{"InternVLChatModel"};
-constexpr std::array<std::string_view, 1> kNative{"InternVLForConditionalGeneration"};
+constexpr std::array<std::string_view, 2> kNative{"InternVLForConditionalGeneration",
+                                                  "InternS1ForConditionalGeneration"};
 
 }  // namespace
 
