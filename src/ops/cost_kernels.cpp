@@ -100,6 +100,8 @@ void CostKernels::copy_row_blocks(const Submission&, const ops::CopyRowBlocksArg
 
 void CostKernels::add_table(const Submission&, const ops::AddTableArgs&) const {}
 
+void CostKernels::mean_row_blocks(const Submission&, const ops::MeanRowBlocksArgs&) const {}
+
 void CostKernels::im2col_3x3(const Submission&, const ops::Im2colArgs&) const {}
 
 void CostKernels::grid_attention(const Submission& submission,

@@ -49,6 +49,8 @@ class CostKernels final : public Kernels {
   void copy_row_blocks(const Submission& submission,
                        const ops::CopyRowBlocksArgs& args) const override;
   void add_table(const Submission& submission, const ops::AddTableArgs& args) const override;
+  void mean_row_blocks(const Submission& submission,
+                       const ops::MeanRowBlocksArgs& args) const override;
   void im2col_3x3(const Submission& submission, const ops::Im2colArgs& args) const override;
   void grid_attention(const Submission& submission,
                       const ops::GridAttentionArgs& args) const override;

@@ -1,4 +1,4 @@
-// Checks of the ops that move and offset rows.
+// Checks of the ops that move, offset and average rows.
 #include "fovea/tower/ops/rows.h"
 
 #include "core/check.h"
@@ -54,6 +54,18 @@ void add_table(ExecContext& ctx, const AddTableArgs& args) {
   check_tensor(kOp, "table", args.table, DType::kF32, {args.table.shape[0], args.x.shape[1]});
   if (args.x.shape[0] == 0) return;
   ctx.kernels.add_table(ctx.submission(), args);
+}
+
+void mean_row_blocks(ExecContext& ctx, const MeanRowBlocksArgs& args) {
+  constexpr const char* kOp = "mean_row_blocks";
+  check_activation(kOp, "out", args.out, 2);
+  FOVEA_CHECK(args.block_rows >= 1, kInvalidArgument, kOp, ": block_rows must be >= 1, got ",
+              args.block_rows);
+  check_tensor(kOp, "x", args.x, args.out.dtype,
+               {args.out.shape[0] * args.block_rows, args.out.shape[1]});
+  check_disjoint(kOp, "out", args.out, "x", args.x);
+  if (args.out.shape[0] == 0) return;
+  ctx.kernels.mean_row_blocks(ctx.submission(), args);
 }
 
 }  // namespace fovea::ops

@@ -119,6 +119,10 @@ TEST_P(ActivationDtypeTest, OthersAreRefused) {
        [&](ExecContext& ctx) {
          ops::add_table(ctx, {table.view(), {}, y.view()});
        }},
+      {"mean_row_blocks",
+       [&](ExecContext& ctx) {
+         ops::mean_row_blocks(ctx, {.x = x.view(), .block_rows = 1, .out = y.view()});
+       }},
       {"im2col_3x3", [&](ExecContext& ctx) {
          ops::im2col_3x3(ctx, {x.view(), 2, 2, 1, {}, taps.view()});
        }}};

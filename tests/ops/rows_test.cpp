@@ -1,9 +1,11 @@
-// Moving and offsetting rows on every backend: known places, every geometry, live counts, replay.
+// Moving, offsetting and averaging rows on every backend: known places, every geometry, live
+// counts, replay.
 #include "fovea/tower/ops/rows.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <numeric>
 
 #include "support/expect_error.h"
 #include "support/op_fixture.h"
@@ -271,11 +273,92 @@ TEST_P(RowsTest, AddNamesWhatIsWrongWithItsArguments) {
          [](auto& a) { a.x.dtype = DType::kU8; });
 }
 
+TEST_P(RowsTest, AveragesTheRowsOfEveryBlock) {
+  const Tensor x = f.activations({6, 2}, {1, 10, 2, 20, 6, 60, -1, 0, 0, 0, 4, 3});
+  const Tensor out = f.poisoned({2, 2});
+  const std::vector<float> got = f.run(out, [&](ExecContext& ctx) {
+    ops::mean_row_blocks(ctx, {.x = x.view(), .block_rows = 3, .out = out.view()});
+  });
+  EXPECT_EQ(got, (std::vector<float>{3, 30, 1, 1}));
+}
+
+TEST_P(RowsTest, AveragesInSinglePrecisionAndRoundsOnce) {
+  for_all(20, [&](std::mt19937_64& generator) {
+    const std::int64_t blocks = uniform(generator, 1, 20);
+    const std::int64_t rows = uniform(generator, 1, 17);
+    const std::int64_t cols =
+        uniform(generator, 0, 1) == 0 ? uniform(generator, 1, 30) : 8 * uniform(generator, 1, 40);
+    const std::vector<float> values = f.rounded(normal_values(generator, blocks * rows * cols));
+    std::vector<float> want;
+    for (std::int64_t b = 0; b < blocks; ++b) {
+      for (std::int64_t c = 0; c < cols; ++c) {
+        float sum = 0;
+        for (std::int64_t i = 0; i < rows; ++i) sum += values[index_of(b * rows + i, c, cols)];
+        want.push_back(sum / static_cast<float>(rows));
+      }
+    }
+    const Tensor x = f.activations({blocks * rows, cols}, values);
+    const Tensor out = f.poisoned({blocks, cols});
+    expect_same_bits(f.run(out,
+                           [&](ExecContext& ctx) {
+                             ops::mean_row_blocks(
+                                 ctx, {.x = x.view(), .block_rows = rows, .out = out.view()});
+                           }),
+                     f.rounded(want));
+  });
+}
+
+TEST_P(RowsTest, AReplayAveragesTheLiveBlocksAlone) {
+  const Tensor x = f.poisoned({8, 1});
+  const Tensor out = f.poisoned({4, 1});
+  const Tensor live = f.ints({1}, {4});
+  const auto graph = f.capture([&](ExecContext& ctx) {
+    ops::mean_row_blocks(
+        ctx, {.x = x.view(), .block_rows = 2, .blocks = OpFixture::live(live), .out = out.view()});
+  });
+  for (const std::int32_t blocks : {4, 1, 0, 3}) {
+    f.write(live, std::vector<std::int32_t>{blocks});
+    std::vector<float> rows(8, kNan);
+    std::iota(rows.begin(), rows.begin() + 2 * blocks, 0.0f);
+    f.write(x, rows);
+    f.poison(out);
+    f.stream().replay(*graph);
+    const std::vector<float> got = f.read(out);
+    for (std::int32_t b = 0; b < blocks; ++b) {
+      EXPECT_EQ(got[static_cast<std::size_t>(b)], static_cast<float>(2 * b) + 0.5f);
+    }
+    f.expect_untouched(got, blocks);
+  }
+}
+
+TEST_P(RowsTest, MeanNamesWhatIsWrongWithItsArguments) {
+  const Tensor x = f.poisoned({6, 4});
+  const Tensor out = f.poisoned({2, 4});
+  const auto expect = [&](const std::string& message, const auto& change) {
+    ops::MeanRowBlocksArgs args{.x = x.view(), .block_rows = 3, .out = out.view()};
+    change(args);
+    ExecContext ctx = f.ctx();
+    expect_error(ErrorCode::kInvalidArgument, message, [&] { ops::mean_row_blocks(ctx, args); });
+  };
+  expect("mean_row_blocks: block_rows must be >= 1, got 0", [](auto& a) { a.block_rows = 0; });
+  expect("[4, 4], got", [](auto& a) { a.block_rows = 2; });
+  expect("x must be " + std::string(to_string(f.dtype())) + " [6, 4], got int32",
+         [](auto& a) { a.x.dtype = DType::kI32; });
+  expect("out must have rank 2, got shape [8]", [](auto& a) { a.out.shape = {8}; });
+  expect("out must be float32, float16 or bfloat16, got int32",
+         [](auto& a) { a.out.dtype = DType::kI32; });
+  expect("out and x must not overlap",
+         [](auto& a) { a.out.data = const_cast<std::byte*>(a.x.data); });
+}
+
 TEST_P(RowsTest, EmptyInputsAreLegal) {
   const Tensor empty = make_tensor(f.device(), f.dtype(), {0, 4});
   const Tensor table = f.floats({1, 4}, {1, 2, 3, 4});
   ExecContext ctx = f.ctx();
   EXPECT_NO_THROW(ops::add_table(ctx, {.table = table.view(), .x = empty.view()}));
+  const Tensor none = make_tensor(f.device(), f.dtype(), {0, 4});
+  EXPECT_NO_THROW(
+      ops::mean_row_blocks(ctx, {.x = none.view(), .block_rows = 2, .out = empty.view()}));
   EXPECT_NO_THROW(ops::copy_row_blocks(ctx, {.x = table.view(),
                                              .x_block_rows = 0,
                                              .count = 1,

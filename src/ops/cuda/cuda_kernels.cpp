@@ -110,6 +110,10 @@ class CudaKernels final : public Kernels {
   void add_table(const Submission& submission, const ops::AddTableArgs& args) const override {
     cuda::add_table(stream_of(submission), args, num_sms_);
   }
+  void mean_row_blocks(const Submission& submission,
+                       const ops::MeanRowBlocksArgs& args) const override {
+    cuda::mean_row_blocks(stream_of(submission), args, num_sms_);
+  }
   void im2col_3x3(const Submission& submission, const ops::Im2colArgs& args) const override {
     cuda::im2col_3x3(stream_of(submission), args, num_sms_);
   }

@@ -39,4 +39,17 @@ struct AddTableArgs {
 /// @throws Error(kInvalidArgument) if a shape or dtype does not match the list above.
 FOVEA_API void add_table(ExecContext& ctx, const AddTableArgs& args);
 
+struct MeanRowBlocksArgs {
+  ConstTensorView x;        ///< [blocks * block_rows, cols], activation dtype
+  std::int64_t block_rows;  ///< rows of a block, at least 1
+  LiveRows blocks = {};     ///< live blocks
+  TensorView out;           ///< [blocks, cols], activation dtype; no overlap with x
+};
+
+/// out[b, c] = (sum_i x[b * block_rows + i, c]) / block_rows, i < block_rows and ascending
+/// In f32, one rounding, to the activation dtype: average pooling, where the rows that become one
+/// are neighbours. Asynchronous on ctx.stream; safe to capture.
+/// @throws Error(kInvalidArgument) if a shape or dtype does not match the list above.
+FOVEA_API void mean_row_blocks(ExecContext& ctx, const MeanRowBlocksArgs& args);
+
 }  // namespace fovea::ops

@@ -1,6 +1,7 @@
 // Ops that take every number of their rows once, on the CPU: ranges of rows on all threads.
 #include "ops/cpu/rowwise/rowwise.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "device/cpu/cpu_device.h"
@@ -63,6 +64,26 @@ void add_table(Stream& stream, const ops::AddTableArgs& args) {
                        const float* const entry = args.table.as<float>() + r % period * cols;
                        float* const row = args.x.as<float>() + r * cols;
                        for (std::int64_t c = 0; c < cols; ++c) row[c] += entry[c];
+                     }
+                   });
+  });
+}
+
+void mean_row_blocks(Stream& stream, const ops::MeanRowBlocksArgs& args) {
+  static_cast<CpuStream&>(stream).submit([args](ThreadPool& pool) {
+    const std::int64_t cols = args.out.shape[1];
+    const std::int64_t block = args.block_rows * cols;
+    const auto rows = static_cast<float>(args.block_rows);
+    for_row_ranges(pool, count_live(args.blocks, args.out.shape[0]), block,
+                   [&](std::int64_t first, std::int64_t last) {
+                     for (std::int64_t b = first; b < last; ++b) {
+                       const float* const x = args.x.as<float>() + b * block;
+                       float* const mean = args.out.as<float>() + b * cols;
+                       std::copy_n(x, cols, mean);
+                       for (std::int64_t i = cols; i < block; i += cols) {
+                         for (std::int64_t c = 0; c < cols; ++c) mean[c] += x[i + c];
+                       }
+                       for (std::int64_t c = 0; c < cols; ++c) mean[c] /= rows;
                      }
                    });
   });

@@ -17,6 +17,7 @@ void activate(Stream& stream, const ops::ActivateArgs& args, ActivateRow activat
 void gated(Stream& stream, const ops::GatedArgs& args, GateRow gate_row);
 void copy_row_blocks(Stream& stream, const ops::CopyRowBlocksArgs& args);
 void add_table(Stream& stream, const ops::AddTableArgs& args);
+void mean_row_blocks(Stream& stream, const ops::MeanRowBlocksArgs& args);
 
 void rope_angles(Stream& stream, const ops::RopeAnglesArgs& args);
 void rotate(Stream& stream, const ops::ProjectedAttentionArgs& args, RotateHeads rotate_heads);

@@ -1,4 +1,5 @@
-// Moving and offsetting rows: one CTA per row, grid-stride; DRAM is read and written once.
+// Moving, offsetting and averaging rows: one CTA per row, grid-stride; DRAM is read and written
+// once.
 #include "ops/cuda/common/bf16.cuh"
 #include "ops/cuda/common/launch.cuh"
 #include "ops/cuda/common/operand_check.h"
@@ -64,6 +65,29 @@ __global__ void __launch_bounds__(kBlock)
 #pragma unroll
       for (int j = 0; j < kWidth; ++j) value[j] += offset[j];
       store_floats(x + row * cols + c, value);
+    }
+  }
+}
+
+template <int kWidth>
+__global__ void __launch_bounds__(kBlock)
+    mean_row_blocks_kernel(const __nv_bfloat16* x, std::int64_t block_rows, std::int64_t blocks,
+                           std::int64_t cols, const std::int32_t* live_count, __nv_bfloat16* out) {
+  wait_for_predecessor();
+  const std::int64_t live = live_rows(live_count, blocks);
+  for (std::int64_t block = blockIdx.x; block < live; block += gridDim.x) {
+    const __nv_bfloat16* const first = x + block * block_rows * cols;
+    for (std::int64_t c = threadIdx.x * kWidth; c < cols; c += kBlock * kWidth) {
+      float sum[kWidth] = {};
+      for (std::int64_t i = 0; i < block_rows; ++i) {
+        float value[kWidth];
+        load_floats(first + i * cols + c, value);
+#pragma unroll
+        for (int j = 0; j < kWidth; ++j) sum[j] += value[j];
+      }
+#pragma unroll
+      for (int j = 0; j < kWidth; ++j) sum[j] /= static_cast<float>(block_rows);
+      store_floats(out + block * cols + c, sum);
     }
   }
 }
@@ -139,6 +163,17 @@ void add_table(CudaStream& stream, const ops::AddTableArgs& args, int num_sms) {
   launch(stream, vectors ? &add_table_kernel<8> : &add_table_kernel<1>, grid_for(rows, 1, num_sms),
          dim3(kBlock), 0, args.table.as<float>(), args.table.shape[0], rows, cols, args.rows.count,
          args.x.as<__nv_bfloat16>());
+}
+
+void mean_row_blocks(CudaStream& stream, const ops::MeanRowBlocksArgs& args, int num_sms) {
+  check_bf16("mean_row_blocks", "out", args.out);
+  const std::int64_t blocks = args.out.shape[0];
+  const std::int64_t cols = args.out.shape[1];
+  const bool vectors =
+      cols % 8 == 0 && is_aligned(args.x.data, 16) && is_aligned(args.out.data, 16);
+  launch(stream, vectors ? &mean_row_blocks_kernel<8> : &mean_row_blocks_kernel<1>,
+         grid_for(blocks, 1, num_sms), dim3(kBlock), 0, args.x.as<__nv_bfloat16>(), args.block_rows,
+         blocks, cols, args.blocks.count, args.out.as<__nv_bfloat16>());
 }
 
 void im2col_3x3(CudaStream& stream, const ops::Im2colArgs& args, int num_sms) {

@@ -27,6 +27,7 @@ void add_positions_bicubic(CudaStream& stream, const ops::AddPositionsArgs& args
 void gather_rows(CudaStream& stream, const ops::GatherRowsArgs& args, int num_sms);
 void copy_row_blocks(CudaStream& stream, const ops::CopyRowBlocksArgs& args, int num_sms);
 void add_table(CudaStream& stream, const ops::AddTableArgs& args, int num_sms);
+void mean_row_blocks(CudaStream& stream, const ops::MeanRowBlocksArgs& args, int num_sms);
 void im2col_3x3(CudaStream& stream, const ops::Im2colArgs& args, int num_sms);
 
 /// The norms of projected_attention as a kernel of their own: of q and k of args.qkv, in place.
