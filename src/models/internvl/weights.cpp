@@ -112,9 +112,10 @@ Weights load_weights(common::WeightLoader& loader, const Config& c,
   w.class_embedding = loader.f32(names.class_embedding, {1, 1, width});
   w.class_embedding.shape = {1, width};
   const std::int64_t rows = 1 + c.view.patches();
-  w.position_embedding = loader.f32_from(
-      names.position_embedding, {1, rows, width}, {rows, width},
-      [&](std::span<const float> table) { return common::in_patch_order(c.view, 1, table); });
+  w.position_embedding = loader.f32_from(names.position_embedding, {1, rows, width}, {rows, width},
+                                         [&](std::span<const float> table) {
+                                           return common::in_patch_order(c.view, 1, width, table);
+                                         });
   const Loading loading{loader, c, names};
   for (std::int64_t i = 0; i < c.num_hidden_layers; ++i) {
     const auto block = loader.block(i);

@@ -51,9 +51,10 @@ Weights load_weights(common::WeightLoader& loader, const Config& c,
                                              {3 * patch * patch}, Bias::kNo)};
   w.class_embedding = loader.row("vision_model.class_embedding", width);
   const Shape positions{c.view.patches() + 1, width};
-  w.positional_embedding = loader.f32_from(
-      "vision_model.positional_embedding_vlm", positions, positions,
-      [&](std::span<const float> table) { return common::in_patch_order(c.view, 0, table); });
+  w.positional_embedding = loader.f32_from("vision_model.positional_embedding_vlm", positions,
+                                           positions, [&](std::span<const float> table) {
+                                             return common::in_patch_order(c.view, 0, width, table);
+                                           });
   w.layernorm_pre = loader.layer_norm("vision_model.layernorm_pre", width, kNormEpsilon);
   for (std::int64_t i = 0; i < c.num_hidden_layers; ++i) {
     const auto block = loader.block(i);

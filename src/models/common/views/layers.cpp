@@ -64,12 +64,12 @@ AttendedRows attended_rows(const ViewBatch& in) {
 }
 
 std::vector<float> in_patch_order(const SquareView& view, std::int64_t first_patch,
-                                  std::span<const float> table) {
-  const auto cols = std::ssize(table) / (1 + view.patches());
+                                  std::int64_t features, std::span<const float> table) {
   std::vector<float> ordered(table.begin(), table.end());
-  auto next = ordered.begin() + first_patch * cols;
+  auto next = ordered.begin() + first_patch * features;
   for_each_patch(view, [&](std::int64_t y, std::int64_t x) {
-    next = std::copy_n(table.begin() + (first_patch + y * view.grid() + x) * cols, cols, next);
+    const std::int64_t row = first_patch + y * view.grid() + x;
+    next = std::copy_n(table.begin() + row * features, features, next);
   });
   return ordered;
 }

@@ -35,9 +35,10 @@ void take_patches(ExecContext& ctx, const ViewBatch& in, ConstTensorView x, Tens
 [[nodiscard]] AttendedRows attended_rows(const ViewBatch& in);
 
 /// A table of positions whose patches go row by row of the image, in the order of for_each_patch.
-/// The class row, the first or the last, stays.
-/// @param table [1 + patches, features]. @param first_patch 1 or 0, as in ViewSequence.
+/// Class rows, before or behind them, stay.
+/// @param first_patch as in ViewSequence. @param table [rows of a sequence, features].
 [[nodiscard]] std::vector<float> in_patch_order(const SquareView& view, std::int64_t first_patch,
+                                                std::int64_t features,
                                                 std::span<const float> table);
 
 }  // namespace fovea::common

@@ -88,9 +88,9 @@ TEST(InPatchOrder, MovesPatchesAndLeavesTheClassRow) {
     for (std::size_t i = 0; i < rows.size(); i += 2) first.push_back(rows[i]);
     return first;
   };
-  EXPECT_EQ(firsts(in_patch_order(view, 1, table)),
+  EXPECT_EQ(firsts(in_patch_order(view, 1, 2, table)),
             (Floats{0, 1, 2, 5, 6, 3, 4, 7, 8, 9, 10, 13, 14, 11, 12, 15, 16}));
-  EXPECT_EQ(firsts(in_patch_order(view, 0, table)),
+  EXPECT_EQ(firsts(in_patch_order(view, 0, 2, table)),
             (Floats{0, 1, 4, 5, 2, 3, 6, 7, 8, 9, 12, 13, 10, 11, 14, 15, 16}));
 }
 
