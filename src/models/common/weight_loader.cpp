@@ -248,6 +248,20 @@ ops::PackedLinear WeightLoader::scaled_linear(const std::string& name, const std
   return layer;
 }
 
+ops::PackedLinear WeightLoader::transposed(const std::string& name, std::int64_t in_features,
+                                           std::int64_t out_features) {
+  const Shape shape{in_features, out_features};
+  if (device_ == nullptr) {
+    check(name, shape);
+    return without_memory(in_features, out_features, Bias::kNo);
+  }
+  const ConstTensorView stored = source_.tensor(prefix_ + name, shape);
+  // It is a convolution with one output channel, whose taps are the features.
+  const std::vector<std::byte> turned = tap_by_tap(stored, 1, in_features);
+  return ops::pack_linear(*device_, {turned.data(), stored.dtype, {out_features, in_features}}, {},
+                          format_);
+}
+
 ops::PackedLinear WeightLoader::qkv(const std::string& name, std::int64_t features, Bias bias) {
   const bool split = !exists(name + ".qkv.weight") && exists(name + ".q.weight");
   if (!split) return linear(name + ".qkv", 3 * features, {features}, bias);

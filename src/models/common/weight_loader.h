@@ -79,6 +79,9 @@ class WeightLoader {
   [[nodiscard]] ops::PackedLinear scaled_linear(const std::string& name, const std::string& scale,
                                                 std::int64_t out_features,
                                                 std::int64_t in_features);
+  /// The tensor `<name>`, [in_features, out_features], turned, as a layer without a bias.
+  [[nodiscard]] ops::PackedLinear transposed(const std::string& name, std::int64_t in_features,
+                                             std::int64_t out_features);
   /// The fused projection `<name>.qkv`, or the three `<name>.q`, `.k`, `.v` fused in this order.
   [[nodiscard]] ops::PackedLinear qkv(const std::string& name, std::int64_t features,
                                       Bias bias = Bias::kYes);

@@ -259,6 +259,21 @@ TEST_F(WeightLoaderTest, TensorsAreTransformedOnTheirWayToTheDevice) {
   EXPECT_EQ(turned.view().as<float>()[1], 1);
 }
 
+TEST_F(WeightLoaderTest, AMatrixMayBeStoredTurned) {
+  add("matrix", {2, 3}, 1);  // y_n = sum_k x_k W[k, n]
+  const checkpoint::WeightSource weights = source();
+  WeightLoader loader(weights, "", *device_, *stream_);
+  const ops::PackedLinear layer = loader.transposed("matrix", 2, 3);
+  EXPECT_FALSE(layer.has_bias);
+  EXPECT_EQ(apply(layer, {1, 0}), (std::vector<float>{1, 2, 3}));
+  EXPECT_EQ(apply(layer, {0, 1}), (std::vector<float>{4, 5, 6}));
+  WeightLoader checker(weights, "");
+  EXPECT_EQ(checker.transposed("matrix", 2, 3).out_features, 3);
+  (void)checker.transposed("absent", 2, 3);
+  EXPECT_EQ(checker.report()[0].problem, "");
+  EXPECT_EQ(checker.report()[1].problem, "missing, expected [2, 3]");
+}
+
 TEST_F(WeightLoaderTest, ConvolutionsReadTheirChannelsTapByTap) {
   add("conv.weight", {1, 2, 3, 3}, 0);
   const checkpoint::WeightSource weights = source();
