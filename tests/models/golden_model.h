@@ -14,6 +14,7 @@
 #include "device/cpu/cpu_device.h"
 #include "fovea/tower/graph/graph_manager.h"
 #include "models/load_model.h"
+#include "models/registry.h"
 #include "ops/cpu/cpu_kernels.h"
 #include "support/golden.h"
 #include "support/property.h"
@@ -110,6 +111,24 @@ inline std::vector<const PreparedItem*> pointers(const std::vector<PreparedItem>
   std::vector<const PreparedItem*> result;
   for (const PreparedItem& item : items) result.push_back(&item);
   return result;
+}
+
+/// The golden folders that hold a checkpoint of a family: those of the repository, and where
+/// FOVEA_GOLDEN_DIR names a folder, those that are there alone.
+inline std::vector<std::string> supported_golden_models() {
+  constexpr const char* kCheckpoint = "model.safetensors";
+  std::vector<std::string> folders = golden_models();
+  const std::vector<std::string> roots = golden_roots();
+  if (roots.size() < 2) return folders;
+  for (const std::string& name : golden_families(roots.back(), kCheckpoint)) {
+    const std::string folder = golden_folder(name, kCheckpoint);
+    const std::string architecture = checkpoint::read_hf_config(folder).architecture();
+    const bool is_supported = std::ranges::any_of(model_families(), [&](const ModelFamily* family) {
+      return std::ranges::count(family->architectures, architecture) > 0;
+    });
+    if (is_supported && std::ranges::count(folders, folder) == 0) folders.push_back(folder);
+  }
+  return folders;
 }
 
 /// Runs on each golden folder that holds a checkpoint.

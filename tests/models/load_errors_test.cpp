@@ -7,10 +7,10 @@
 
 #include "checkpoint/safetensors.h"
 #include "core/check.h"
+#include "models/golden_model.h"
 #include "models/load_model.h"
 #include "models/registry.h"
 #include "support/expect_error.h"
-#include "support/golden.h"
 #include "support/json.h"
 #include "support/temporary_directory.h"
 
@@ -99,7 +99,7 @@ TEST_P(LoadErrors, AnUnknownActivationIsNamedWithThoseThatAreKnown) {
                      plan);
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, LoadErrors, ::testing::ValuesIn(test::golden_models()),
+INSTANTIATE_TEST_SUITE_P(Models, LoadErrors, ::testing::ValuesIn(test::supported_golden_models()),
                          [](const auto& folder) {
                            return std::filesystem::path(folder.param).filename().string();
                          });

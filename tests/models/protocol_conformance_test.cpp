@@ -147,7 +147,8 @@ TEST_P(Conformance, RowsAreTheSameBitsHoweverTheyAreRun) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, Conformance, ::testing::ValuesIn(golden_models()), folder_name);
+INSTANTIATE_TEST_SUITE_P(Models, Conformance, ::testing::ValuesIn(supported_golden_models()),
+                         folder_name);
 
 }  // namespace
 }  // namespace fovea

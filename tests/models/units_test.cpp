@@ -224,7 +224,8 @@ TEST_P(Units, HaveTheSameBitsPackedAndReused) {
   EXPECT_EQ(m_.run(manager, items, false), alone) << "over memory full of NaN";
 }
 
-INSTANTIATE_TEST_SUITE_P(Models, Units, ::testing::ValuesIn(golden_models()), folder_name);
+INSTANTIATE_TEST_SUITE_P(Models, Units, ::testing::ValuesIn(supported_golden_models()),
+                         folder_name);
 
 }  // namespace
 }  // namespace fovea
