@@ -1,0 +1,62 @@
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "checkpoint/hf_config.h"
+#include "fovea/options.h"
+#include "fovea/tower/models/item_processor.h"
+#include "media/resize/resize.h"
+#include "models/common/geometry.h"
+#include "models/common/processor_file.h"
+
+namespace fovea::common {
+
+/// How images become square views where a processor file of transformers says it.
+struct ViewProcessing {
+  SquareView view;
+  media::ResizeEngine engine = media::ResizeEngine::kTorchvision;
+  media::ResizeFilter filter = media::ResizeFilter::kBicubic;
+  PixelScaling scaling;
+  std::string assumptions;  ///< ItemProcessor::assumptions
+  std::string sources;      ///< ItemProcessor::sources
+};
+
+/// A processor class of the reference.
+struct ViewProcessorClass {
+  media::ResizeFilter filter = media::ResizeFilter::kBicubic;  ///< no other is supported
+  PixelScaling scaling{};  ///< where a file is silent; without a file it is 0.5 for all channels
+};
+
+/// @param view of the tower, whose size the file may repeat.
+/// @param keys that the family reads itself, for `sources`.
+/// @throws Error(kCorruptData) for wrong types, Error(kUnsupported) for views of another size than
+/// the tower's, another filter, and steps that are switched off.
+[[nodiscard]] ViewProcessing read_view_processing(const checkpoint::HfConfig& files,
+                                                  const SquareView& view, const MediaOptions& media,
+                                                  const ViewProcessorClass& reference,
+                                                  std::initializer_list<std::string_view> keys);
+
+/// The host side of a family over views of one size, but for the views themselves.
+class ViewProcessor : public ItemProcessor {
+ public:
+  [[nodiscard]] std::string assumptions() const final { return processing_.assumptions; }
+  [[nodiscard]] std::string sources() const final { return processing_.sources; }
+
+ protected:
+  explicit ViewProcessor(ViewProcessing processing) : processing_(std::move(processing)) {}
+
+  [[nodiscard]] const ViewProcessing& processing() const noexcept { return processing_; }
+  /// Resizes an image to the sides of a view, without keeping its ratio.
+  /// @param out [side, side, 3].
+  void fill_view(const RgbView& image, std::span<std::uint8_t> out) const;
+
+ private:
+  ViewProcessing processing_;
+};
+
+}  // namespace fovea::common

@@ -1,0 +1,104 @@
+// SigLIP over square views.
+#include "models/common/views/siglip.h"
+
+#include <algorithm>
+
+#include "core/check.h"
+#include "fovea/tower/ops/rows.h"
+#include "models/common/config_reader.h"
+#include "models/common/processor_file.h"
+#include "models/common/views/layers.h"
+
+namespace fovea::common {
+
+namespace {
+
+constexpr std::int64_t kChunkRows = 16384;  // 4 views of the largest published grid, 64 x 64
+
+Block load_block(WeightLoader& loader, const SiglipConfig& c, const std::string& name) {
+  const std::int64_t width = c.hidden_size;
+  const auto epsilon = static_cast<float>(c.layer_norm_eps);
+  const std::string attention = name + "self_attn.";
+  return {.norm1 = loader.layer_norm(name + "layer_norm1", width, epsilon),
+          .norm2 = loader.layer_norm(name + "layer_norm2", width, epsilon),
+          .attn = {.qkv = loader.fused(
+                       {attention + "q_proj", attention + "k_proj", attention + "v_proj"}, width,
+                       {width}, WeightLoader::Bias::kYes),
+                   .proj = loader.linear(attention + "out_proj", width, {width}),
+                   .num_heads = c.num_attention_heads},
+          .mlp = {.fc1 = loader.linear(name + "mlp.fc1", c.intermediate_size, {width}),
+                  .fc2 = loader.linear(name + "mlp.fc2", width, {c.intermediate_size}),
+                  .activation = c.hidden_act}};
+}
+
+}  // namespace
+
+SiglipConfig read_siglip(const JsonView& vision) {
+  SiglipConfig c;
+  require_text(vision, "model_type", "siglip_vision_model");
+  read_transformer(vision, c);
+  c.view = read_square_view(vision, c.view);
+  c.layer_norm_eps = read_positive(vision, "layer_norm_eps", c.layer_norm_eps);
+  c.hidden_act = parse_activation(vision.string_or("hidden_act", "gelu_pytorch_tanh"),
+                                  vision.path() + ".hidden_act");
+  return c;
+}
+
+std::vector<std::pair<std::string, std::string>> siglip_facts(const SiglipConfig& c) {
+  return {{"depth", cat(c.num_hidden_layers)},
+          {"width", cat(c.hidden_size)},
+          {"MLP width", cat(c.intermediate_size)},
+          {"heads", cat(c.num_attention_heads)},
+          {"view", cat(c.view.side_px, "x", c.view.side_px, ", ", c.view.tokens(), " tokens")}};
+}
+
+SiglipTower load_siglip(WeightLoader& loader, const std::string& name, const SiglipConfig& c,
+                        const media::NormalizeTable& normalize) {
+  const std::int64_t width = c.hidden_size;
+  const std::int64_t patch = c.view.patch_px;
+  const Shape positions{c.view.patches(), width};
+  SiglipTower tower{
+      .patch_embedding = {.normalize = loader.constant(normalize),
+                          .proj = loader.linear(name + "embeddings.patch_embedding", width,
+                                                {3, patch, patch})},
+      .position_embedding = loader.f32_from(
+          name + "embeddings.position_embedding.weight", positions, positions,
+          [&](std::span<const float> table) { return in_patch_order(c.view, 0, width, table); }),
+      .blocks = {}};
+  std::vector<Block> blocks;
+  for (std::int64_t i = 0; i < c.num_hidden_layers; ++i) {
+    const auto block = loader.block(i);
+    blocks.push_back(load_block(loader, c, cat(name, "encoder.layers.", i, ".")));
+  }
+  tower.blocks = loader.block_sequence(std::move(blocks));
+  return tower;
+}
+
+LayerNorm load_siglip_norm(WeightLoader& loader, const std::string& name, const SiglipConfig& c) {
+  return loader.layer_norm(name + "post_layernorm", c.hidden_size,
+                           static_cast<float>(c.layer_norm_eps));
+}
+
+ViewLayout siglip_layout(const SiglipConfig& c) {
+  return {.view = c.view,
+          .sequence = {.patches = c.view.patches(), .class_rows = 0, .first_patch = 0},
+          .tokens = c.view.tokens(),
+          .stages = {c.view.tokens()},
+          .views_per_chunk = std::max<std::int64_t>(1, kChunkRows / c.view.patches()),
+          .chunk_stages = {}};
+}
+
+void siglip(ExecContext& ctx, const SiglipTower& tower, const ViewInputs& in, TensorView x) {
+  for (const ViewBatch& chunk : in.chunks) {
+    const std::int64_t patches = chunk.sequence.patches;
+    const TensorView rows = row_range(x, chunk.first * patches, chunk.count * patches);
+    // x = conv(normalise(pixels)) + positions
+    embed_patches(ctx, chunk, tower.patch_embedding, rows);
+    ops::add_table(ctx,
+                   {.table = tower.position_embedding.view(), .rows = chunk.patches, .x = rows});
+    // x = x + attention(LN(x)); x = x + mlp(LN(x))
+    add_blocks(ctx, tower.blocks, attended_rows(chunk), rows);
+  }
+}
+
+}  // namespace fovea::common
