@@ -21,9 +21,10 @@ struct Published {
 
 /// Tensors and parameters are those of the modules of transformers 5.17, made on the meta device
 /// from these files; the shapes of all tensors were compared, too. The authors' format of InternVL
-/// stores q, k and v as one. transformers has no modules for the last three families: Kimi-VL,
+/// stores q, k and v as one. transformers has no modules for three families: Kimi-VL,
 /// DeepSeek-OCR (without the patch embedding of CLIP, which nothing reads) and Step3-VL are sums
 /// over the tensors that docs/reference lists, DeepSeek-OCR's is also the size of its file.
+/// Those of towers with SigLIP are sums, too, over the list of docs/reference/siglip.md.
 constexpr Published kPublished[] = {
     {"Qwen2-VL-2B-Instruct", 391, 665271296, 1536, 2691},
     {"Qwen2-VL-7B-Instruct", 391, 675759104, 3584, 2691},
@@ -96,6 +97,9 @@ constexpr Published kPublished[] = {
     {"Llama-4-Scout-17B-16E-Instruct", 554, 871932416, 5120, 2304},
     {"DeepSeek-OCR", 475, 400770048, 1280, 483},
     {"step3", 766, 4675381760, 7168, 817},
+    {"gemma-3-4b-it", 439, 419816304, 2560, 256},
+    {"gemma-3-12b-it", 439, 421290864, 3840, 256},
+    {"gemma-3-27b-it", 439, 423060336, 5376, 256},
 };
 
 std::string configs() { return FOVEA_TEST_SOURCE_DIR "/tests/configs"; }

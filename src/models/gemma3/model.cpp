@@ -1,0 +1,67 @@
+// Gemma 3 behind the model protocol: one path whose unit is a view, the whole image or a crop.
+#include "models/gemma3/model.h"
+
+#include <array>
+#include <memory>
+#include <utility>
+
+#include "core/check.h"
+#include "models/common/views/model.h"
+#include "models/gemma3/processor.h"
+
+namespace fovea::gemma3 {
+
+namespace {
+
+common::ViewTower describe(const Config& c, const PanAndScan& rule) {
+  common::ViewTower tower{.width = c.text_hidden_size,
+                          .paths = {{.layout = common::siglip_layout(c.tower)}},
+                          .facts = common::siglip_facts(c.tower)};
+  tower.facts.emplace_back(
+      "pan and scan", rule.is_on
+                          ? cat("up to ", rule.max_crops, " crops from a ratio of ", rule.min_ratio)
+                          : "off");
+  return tower;
+}
+
+class Model final : public common::ViewModel {
+ public:
+  Model(const Config& config, const Processing& processing, Weights weights)
+      : ViewModel(describe(config, processing.pan_and_scan),
+                  std::make_unique<Processor>(processing)),
+        config_(config),
+        weights_(std::move(weights)) {}
+
+  void forward(ExecContext& ctx, PathId path, const GraphCapacity& capacity, const NamedTensors& in,
+               TensorView out) const override {
+    gemma3::forward(ctx, config_, weights_, view_inputs(path, capacity, in), out);
+  }
+
+ private:
+  Config config_;
+  Weights weights_;
+};
+
+std::unique_ptr<EncoderGraphModel> make(const checkpoint::HfConfig& files,
+                                        const MediaOptions& media, common::WeightLoader& loader) {
+  const Config config = parse_config(files);
+  const Processing processing = read_processing(files, config, media);
+  Weights weights = load_weights(loader, config, processing.views.scaling.table());
+  return std::make_unique<Model>(config, processing, std::move(weights));
+}
+
+constexpr std::array<std::string_view, 1> kArchitectures{"Gemma3ForConditionalGeneration"};
+
+}  // namespace
+
+const ModelFamily& family() noexcept {
+  static constexpr ModelFamily kFamily{
+      .name = "gemma3",
+      .architectures = kArchitectures,
+      .anchor_folder = "",
+      .anchor_tensor = "vision_tower.vision_model.embeddings.patch_embedding.weight",
+      .make = &make};
+  return kFamily;
+}
+
+}  // namespace fovea::gemma3

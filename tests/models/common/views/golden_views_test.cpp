@@ -1,0 +1,107 @@
+// From images to the bytes of views, compared with those of the reference, for families whose
+// reference data is not in the repository.
+#include <gtest/gtest.h>
+
+#include <array>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "checkpoint/safetensors.h"
+#include "core/file.h"
+#include "media/decode_image.h"
+#include "models/load_model.h"
+#include "support/golden.h"
+
+namespace fovea::common {
+namespace {
+
+constexpr const char* kGoldenFile = "golden.safetensors";
+
+/// CRC-32 as in zlib.
+std::int64_t crc32(std::span<const std::uint8_t> bytes) {
+  static const auto table = [] {
+    std::array<std::uint32_t, 256> entries{};
+    for (std::uint32_t i = 0; i < entries.size(); ++i) {
+      entries[i] = i;
+      for (int bit = 0; bit < 8; ++bit) {
+        entries[i] = (entries[i] >> 1) ^ ((entries[i] & 1) * 0xedb88320U);
+      }
+    }
+    return entries;
+  }();
+  std::uint32_t crc = ~0U;
+  for (const std::uint8_t byte : bytes) crc = (crc >> 8) ^ table[(crc ^ byte) & 0xff];
+  return ~crc;
+}
+
+/// The views of an image, [views, 3, side, side].
+std::vector<std::uint8_t> views_of(const ItemProcessor& processor, const RgbView& image) {
+  const ItemPlan plan = processor.plan_image(image.width_px, image.height_px);
+  std::vector<std::uint8_t> pixels(plan.pixel_bytes);
+  processor.fill_frame(plan, 0, image, pixels);
+  const std::size_t area = plan.unit_bytes[0] / 3;
+  std::vector<std::uint8_t> planes;
+  for (std::size_t view = 0; view < pixels.size(); view += 3 * area) {
+    for (std::size_t c = 0; c < 3; ++c) {
+      for (std::size_t i = 0; i < area; ++i) planes.push_back(pixels[view + 3 * i + c]);
+    }
+  }
+  return planes;
+}
+
+/// The number that a file has under a name.
+std::int64_t number(const checkpoint::SafetensorsFile& file, const std::string& name) {
+  return *file.tensor(name).as<std::int64_t>();
+}
+
+class GoldenViews : public ::testing::TestWithParam<const char*> {
+ protected:
+  void SetUp() override {
+    if (folders_.empty()) {
+      GTEST_SKIP() << GetParam() << " is not in the repository: FOVEA_GOLDEN_DIR names a folder "
+                   << "that holds it";
+    }
+  }
+
+  std::vector<std::string> folders_ = test::golden_folders(GetParam(), kGoldenFile);
+};
+
+TEST_P(GoldenViews, OfImagesAreTheBytesOfTheReference) {
+  for (const std::string& folder : folders_) {
+    const auto model = plan_model(checkpoint::read_hf_config(folder), {});
+    const checkpoint::SafetensorsFile file(folder + "/" + kGoldenFile);
+    int images = 0;
+    for (const auto& entry : std::filesystem::directory_iterator(folder + "/images")) {
+      const std::string path = entry.path().string();
+      SCOPED_TRACE(path);
+      const media::Image image = media::decode_image(read_file(path, 1 << 24), path, {});
+      const RgbView view{image.rgb.data(), image.width_px, image.height_px};
+      EXPECT_EQ(crc32(views_of(model->processor(), view)),
+                number(file, entry.path().stem().string() + ".in.pixel_values_u8.crc32"));
+      ++images;
+    }
+    EXPECT_GE(images, 2);
+  }
+}
+
+TEST_P(GoldenViews, OfSmallImagesAreTheBytesOfTheReference) {
+  for (const std::string& folder : folders_) {
+    const auto model = plan_model(checkpoint::read_hf_config(folder), {});
+    const checkpoint::SafetensorsFile file(folder + "/preprocess.safetensors");
+    for (const std::string size : {"1x1", "17x9", "40x66"}) {
+      SCOPED_TRACE(folder + " " + size);
+      const ConstTensorView rgb = file.tensor(size + ".rgb");
+      const RgbView image{rgb.as<std::uint8_t>(), rgb.shape[1], rgb.shape[0]};
+      EXPECT_EQ(crc32(views_of(model->processor(), image)),
+                number(file, size + ".pixel_values_u8.crc32"));
+    }
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Folders, GoldenViews, ::testing::Values("gemma3", "gemma3_pan_and_scan"),
+                         [](const auto& name) { return std::string(name.param); });
+
+}  // namespace
+}  // namespace fovea::common
