@@ -9,6 +9,7 @@
 #include "models/internvl/model.h"
 #include "models/kimi_vl/model.h"
 #include "models/llama4/model.h"
+#include "models/paligemma/model.h"
 #include "models/qwen2_5_vl/model.h"
 #include "models/qwen2_vl/model.h"
 #include "models/qwen3_vl/model.h"
@@ -18,9 +19,10 @@ namespace fovea {
 
 std::span<const ModelFamily* const> model_families() noexcept {
   static const std::array families{
-      &qwen2_vl::family(),      &qwen2_5_vl::family(),      &qwen3_vl::family(), &glm4v::family(),
-      &internvl::chat_family(), &internvl::native_family(), &kimi_vl::family(),  &llama4::family(),
-      &deepseek_ocr::family(),  &step3_vl::family(),        &gemma3::family(),
+      &qwen2_vl::family(), &qwen2_5_vl::family(),    &qwen3_vl::family(),
+      &glm4v::family(),    &internvl::chat_family(), &internvl::native_family(),
+      &kimi_vl::family(),  &llama4::family(),        &deepseek_ocr::family(),
+      &step3_vl::family(), &gemma3::family(),        &paligemma::family(),
   };
   return families;
 }

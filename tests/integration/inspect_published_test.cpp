@@ -100,6 +100,9 @@ constexpr Published kPublished[] = {
     {"gemma-3-4b-it", 439, 419816304, 2560, 256},
     {"gemma-3-12b-it", 439, 421290864, 3840, 256},
     {"gemma-3-27b-it", 439, 423060336, 5376, 256},
+    {"paligemma-3b-pt-224", 439, 414803696, 2048, 256},
+    {"paligemma-3b-pt-448", 439, 415688432, 2048, 1024},
+    {"paligemma-3b-pt-896", 439, 419227376, 2048, 4096},
 };
 
 std::string configs() { return FOVEA_TEST_SOURCE_DIR "/tests/configs"; }
