@@ -4,6 +4,7 @@
 #include <array>
 
 #include "models/deepseek_ocr/model.h"
+#include "models/deepseek_vl/model.h"
 #include "models/gemma3/model.h"
 #include "models/glm4v/model.h"
 #include "models/internvl/model.h"
@@ -19,10 +20,11 @@ namespace fovea {
 
 std::span<const ModelFamily* const> model_families() noexcept {
   static const std::array families{
-      &qwen2_vl::family(), &qwen2_5_vl::family(),    &qwen3_vl::family(),
-      &glm4v::family(),    &internvl::chat_family(), &internvl::native_family(),
-      &kimi_vl::family(),  &llama4::family(),        &deepseek_ocr::family(),
-      &step3_vl::family(), &gemma3::family(),        &paligemma::family(),
+      &qwen2_vl::family(),    &qwen2_5_vl::family(),    &qwen3_vl::family(),
+      &glm4v::family(),       &internvl::chat_family(), &internvl::native_family(),
+      &kimi_vl::family(),     &llama4::family(),        &deepseek_ocr::family(),
+      &step3_vl::family(),    &gemma3::family(),        &paligemma::family(),
+      &deepseek_vl::family(),
   };
   return families;
 }

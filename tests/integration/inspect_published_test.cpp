@@ -103,6 +103,7 @@ constexpr Published kPublished[] = {
     {"paligemma-3b-pt-224", 439, 414803696, 2048, 256},
     {"paligemma-3b-pt-448", 439, 415688432, 2048, 1024},
     {"paligemma-3b-pt-896", 439, 419227376, 2048, 4096},
+    {"deepseek-vl-1.3b-chat", 393, 309984256, 2048, 576},
 };
 
 std::string configs() { return FOVEA_TEST_SOURCE_DIR "/tests/configs"; }

@@ -1,0 +1,60 @@
+// DeepSeek-VL behind the model protocol: one path whose unit is a view, the padded image.
+#include "models/deepseek_vl/model.h"
+
+#include <array>
+#include <memory>
+#include <utility>
+
+#include "models/common/views/model.h"
+#include "models/deepseek_vl/processor.h"
+
+namespace fovea::deepseek_vl {
+
+namespace {
+
+common::ViewTower describe(const Config& c) {
+  return {.width = c.text_hidden_size,
+          .paths = {{.layout = common::siglip_layout(c.tower), .max_item_views = 1}},
+          .facts = common::siglip_facts(c.tower)};
+}
+
+class Model final : public common::ViewModel {
+ public:
+  Model(const Config& config, const Processing& processing, Weights weights)
+      : ViewModel(describe(config), std::make_unique<Processor>(processing)),
+        config_(config),
+        weights_(std::move(weights)) {}
+
+  void forward(ExecContext& ctx, PathId path, const GraphCapacity& capacity, const NamedTensors& in,
+               TensorView out) const override {
+    deepseek_vl::forward(ctx, config_, weights_, view_inputs(path, capacity, in), out);
+  }
+
+ private:
+  Config config_;
+  Weights weights_;
+};
+
+std::unique_ptr<EncoderGraphModel> make(const checkpoint::HfConfig& files,
+                                        const MediaOptions& media, common::WeightLoader& loader) {
+  const Config config = parse_config(files);
+  const Processing processing = read_processing(files, config, media);
+  Weights weights = load_weights(loader, config, processing.views.scaling.table());
+  return std::make_unique<Model>(config, processing, std::move(weights));
+}
+
+constexpr std::array<std::string_view, 1> kArchitectures{"DeepseekVLForConditionalGeneration"};
+
+}  // namespace
+
+const ModelFamily& family() noexcept {
+  static constexpr ModelFamily kFamily{
+      .name = "deepseek_vl",
+      .architectures = kArchitectures,
+      .anchor_folder = "",
+      .anchor_tensor = "vision_model.vision_model.embeddings.patch_embedding.weight",
+      .make = &make};
+  return kFamily;
+}
+
+}  // namespace fovea::deepseek_vl
