@@ -3,6 +3,7 @@
 
 #include <array>
 
+#include "models/cohere_vision/model.h"
 #include "models/deepseek_ocr/model.h"
 #include "models/deepseek_vl/model.h"
 #include "models/gemma3/model.h"
@@ -20,11 +21,21 @@ namespace fovea {
 
 std::span<const ModelFamily* const> model_families() noexcept {
   static const std::array families{
-      &qwen2_vl::family(),    &qwen2_5_vl::family(),    &qwen3_vl::family(),
-      &glm4v::family(),       &internvl::chat_family(), &internvl::native_family(),
-      &kimi_vl::family(),     &llama4::family(),        &deepseek_ocr::family(),
-      &step3_vl::family(),    &gemma3::family(),        &paligemma::family(),
+      &qwen2_vl::family(),
+      &qwen2_5_vl::family(),
+      &qwen3_vl::family(),
+      &glm4v::family(),
+      &internvl::chat_family(),
+      &internvl::native_family(),
+      &kimi_vl::family(),
+      &llama4::family(),
+      &deepseek_ocr::family(),
+      &step3_vl::family(),
+      &gemma3::family(),
+      &paligemma::family(),
       &deepseek_vl::family(),
+      &cohere_vision::cohere2_family(),
+      &cohere_vision::aya_family(),
   };
   return families;
 }

@@ -101,8 +101,8 @@ TEST_P(GoldenViews, OfSmallImagesAreTheBytesOfTheReference) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Folders, GoldenViews,
-                         ::testing::Values("deepseek_vl", "gemma3", "gemma3_pan_and_scan",
-                                           "paligemma"),
+                         ::testing::Values("aya_vision", "cohere2_vision", "deepseek_vl", "gemma3",
+                                           "gemma3_pan_and_scan", "paligemma"),
                          [](const auto& name) { return std::string(name.param); });
 
 }  // namespace
