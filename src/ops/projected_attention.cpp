@@ -42,12 +42,14 @@ void rope_angles(ExecContext& ctx, const RopeAnglesArgs& args) {
               ": positions must be int32 [rows, 4], got shape ", args.positions.shape);
   const std::int64_t rows = args.positions.shape[0];
   check_tensor(kOp, "positions", args.positions, DType::kI32, {rows, 4});
-  FOVEA_CHECK(args.inv_freq.shape.rank() == 1 && args.inv_freq.shape[0] > 0, kInvalidArgument, kOp,
-              ": inv_freq must be float32 [head_dim / 4], got shape ", args.inv_freq.shape);
-  const std::int64_t frequencies = args.inv_freq.shape[0];
-  check_tensor(kOp, "inv_freq", args.inv_freq, DType::kF32, {frequencies});
-  check_tensor(kOp, "cos", args.cos, DType::kF32, {rows, 2 * frequencies});
-  check_tensor(kOp, "sin", args.sin, DType::kF32, {rows, 2 * frequencies});
+  const Shape& frequencies = args.inv_freq.shape;
+  FOVEA_CHECK(frequencies.rank() == 1 && frequencies[0] > 0 && frequencies[0] % 2 == 0,
+              kInvalidArgument, kOp,
+              ": inv_freq must be float32 [head_dim / 2], half of it per axis, got shape ",
+              frequencies);
+  check_tensor(kOp, "inv_freq", args.inv_freq, DType::kF32, frequencies);
+  check_tensor(kOp, "cos", args.cos, DType::kF32, {rows, frequencies[0]});
+  check_tensor(kOp, "sin", args.sin, DType::kF32, {rows, frequencies[0]});
   if (rows == 0) return;
   ctx.kernels.rope_angles(ctx.submission(), args);
 }

@@ -87,7 +87,7 @@ TEST_F(CostKernelsTest, CountsPointwiseOpsWithoutFlops) {
   ops::activate(ctx_, {.activation = ops::Activation::kSilu, .x = out});
   ops::gated(ctx_, {.x = arena_.tensor(DType::kF32, {8, 128}), .out = out});
   ops::rope_angles(ctx_, {.positions = positions,
-                          .inv_freq = arena_.tensor(DType::kF32, {4}),
+                          .inv_freq = arena_.tensor(DType::kF32, {8}),
                           .cos = angles,
                           .sin = angles});
   ops::gather_rows(ctx_, {.x = x, .index = index, .out = out});

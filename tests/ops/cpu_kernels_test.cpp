@@ -125,7 +125,7 @@ TEST(CpuKernels, RefuseLiveCountsBeyondTheCapacity) {
   const Tensor bytes = f.bytes(std::vector<std::uint8_t>(24, 0));
   const Tensor bytes_table = f.floats({3, 256}, std::vector<float>(768, 0.0f));
   const Tensor place_table = f.floats({1, 24}, std::vector<float>(24, 0.0f));
-  const Tensor frequencies = f.floats({2}, {1, 1});
+  const Tensor frequencies = f.floats({4}, {1, 1, 1, 1});
   const std::vector<float> weight(24 * 24, 0.0f);
   const ops::PackedLinear projection = ops::pack_linear(f.device(), view_of(weight, {24, 24}), {});
   const auto one_head = [&](LiveRows seqs, LiveRows rows) {

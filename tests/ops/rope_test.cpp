@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "core/check.h"
 #include "support/expect_error.h"
 #include "support/naive_ops.h"
 #include "support/op_fixture.h"
@@ -20,11 +21,12 @@ class RopeTest : public ::testing::TestWithParam<OpCase> {
 
 INSTANTIATE_TEST_SUITE_P(Devices, RopeTest, ::testing::ValuesIn(op_cases()), op_case_name);
 
-/// 1 / 10000^(2 j / dim) for dim = head_dim / 2
+/// 1 / 10000^(2 j / head_dim) for every angle of a head, even j for rows, then odd j for columns.
 std::vector<float> inverse_frequencies(std::int64_t head_dim) {
   std::vector<float> out;
-  for (std::int64_t j = 0; j < head_dim / 4; ++j) {
-    const double exponent = static_cast<double>(4 * j) / static_cast<double>(head_dim);
+  for (std::int64_t i = 0; i < head_dim / 2; ++i) {
+    const std::int64_t j = i < head_dim / 4 ? 2 * i : 2 * i - head_dim / 2 + 1;
+    const double exponent = static_cast<double>(2 * j) / static_cast<double>(head_dim);
     out.push_back(static_cast<float>(std::pow(10000.0, -exponent)));
   }
   return out;
@@ -41,9 +43,9 @@ std::vector<std::int32_t> random_positions(std::mt19937_64& generator, std::int6
 }
 
 TEST_P(RopeTest, AnglesOfAHandComputedPatch) {
-  // head_dim 8, patch (1, 2): angles 1, 0.01, 2, 0.02
+  // head_dim 8, patch (1, 2): angles 1, 0.01 of the row, 1, 0.04 of the column
   const Tensor positions = f.ints({1, 4}, {1, 2, 4, 6});
-  const Tensor inv_freq = f.floats({2}, {1.0f, 0.01f});
+  const Tensor inv_freq = f.floats({4}, {1.0f, 0.01f, 0.5f, 0.02f});
   const Tensor cos = f.floats({1, 4}, {kNan, kNan, kNan, kNan});
   const Tensor sin = f.floats({1, 4}, {kNan, kNan, kNan, kNan});
   const auto angles = [&](ExecContext& ctx) {
@@ -54,7 +56,7 @@ TEST_P(RopeTest, AnglesOfAHandComputedPatch) {
   };
   const auto got_cos = f.run(cos, angles);
   const auto got_sin = f.read(sin);
-  const std::vector<double> want{1, 0.01, 2, 0.02};
+  const std::vector<double> want{1, 0.01, 1, 0.04};
   for (std::size_t j = 0; j < 4; ++j) {
     EXPECT_NEAR(got_cos[j], std::cos(want[j]), 2e-7);
     EXPECT_NEAR(got_sin[j], std::sin(want[j]), 2e-7);
@@ -71,7 +73,7 @@ TEST_P(RopeTest, AnglesMatchDoublePrecisionUpToLargePositions) {
     const auto inv_freq = inverse_frequencies(head_dim);
     const std::int64_t cols = head_dim / 2;
     const Tensor where = f.ints({rows, 4}, positions);
-    const Tensor frequencies = f.floats({head_dim / 4}, inv_freq);
+    const Tensor frequencies = f.floats({cols}, inv_freq);
     const std::vector<float> nan(static_cast<std::size_t>(rows * cols), kNan);
     const Tensor cos = f.floats({rows, cols}, nan);
     const Tensor sin = f.floats({rows, cols}, nan);
@@ -92,7 +94,7 @@ TEST_P(RopeTest, AnglesMatchDoublePrecisionUpToLargePositions) {
 
 TEST_P(RopeTest, AnglesStopAtTheLiveRows) {
   const Tensor positions = f.ints({3, 4}, {1, 2, 9, 9, 3, 4, 9, 9, -1, -1, -1, -1});
-  const Tensor inv_freq = f.floats({1}, {0.5f});
+  const Tensor inv_freq = f.floats({2}, {0.5f, 0.5f});
   const std::vector<float> nan(6, kPoison);
   const Tensor cos = f.floats({3, 2}, nan);
   const Tensor sin = f.floats({3, 2}, nan);
@@ -118,7 +120,7 @@ TEST_P(RopeTest, AnglesStopAtTheLiveRows) {
 TEST_P(RopeTest, NoRowsIsLegal) {
   const Tensor angles = make_tensor(f.device(), DType::kF32, {0, 4});
   const Tensor positions = make_tensor(f.device(), DType::kI32, {0, 4});
-  const Tensor inv_freq = f.floats({2}, {1, 1});
+  const Tensor inv_freq = f.floats({4}, {1, 1, 1, 1});
   ExecContext ctx = f.ctx();
   EXPECT_NO_THROW(ops::rope_angles(ctx, {.positions = positions.view(),
                                          .inv_freq = inv_freq.view(),
@@ -128,7 +130,7 @@ TEST_P(RopeTest, NoRowsIsLegal) {
 
 TEST_P(RopeTest, AnglesNameWhatIsWrongWithTheirArguments) {
   const Tensor positions = f.ints({2, 4}, std::vector<std::int32_t>(8, 1));
-  const Tensor inv_freq = f.floats({2}, {1, 1});
+  const Tensor inv_freq = f.floats({4}, {1, 1, 1, 1});
   const Tensor angles = f.floats({2, 4}, std::vector<float>(8, 0.0f));
   const ops::RopeAnglesArgs good{.positions = positions.view(),
                                  .inv_freq = inv_freq.view(),
@@ -145,9 +147,12 @@ TEST_P(RopeTest, AnglesNameWhatIsWrongWithTheirArguments) {
   expect("rope_angles: positions must be int32 [4, 4], got int32 [4, 2]", [](auto& a) {
     a.positions.shape = {4, 2};
   });
-  expect("inv_freq must be float32 [head_dim / 4], got shape [0]",
-         [](auto& a) { a.inv_freq.shape = {0}; });
-  expect("inv_freq must be float32 [2], got int32",
+  for (const std::int64_t count : {0, 3}) {
+    expect(cat("inv_freq must be float32 [head_dim / 2], half of it per axis, got shape [", count,
+               "]"),
+           [&](auto& a) { a.inv_freq.shape = {count}; });
+  }
+  expect("inv_freq must be float32 [4], got int32",
          [](auto& a) { a.inv_freq.dtype = DType::kI32; });
   expect("cos must be float32 [2, 4], got float32 [2, 2]", [](auto& a) { a.cos.shape = {2, 2}; });
   expect("sin must be float32 [2, 4], got float32 [8]", [](auto& a) { a.sin.shape = {8}; });

@@ -68,13 +68,12 @@ NaiveAngles naive_rope_angles(const std::vector<std::int32_t>& positions,
                               const std::vector<float>& inv_freq) {
   NaiveAngles out;
   for (std::size_t row = 0; row < positions.size() / 4; ++row) {
-    for (std::size_t axis = 0; axis < 2; ++axis) {
-      for (const float frequency : inv_freq) {
-        // The contract rounds the angle to f32.
-        const float angle = static_cast<float>(positions[4 * row + axis]) * frequency;
-        out.cos.push_back(std::cos(static_cast<double>(angle)));
-        out.sin.push_back(std::sin(static_cast<double>(angle)));
-      }
+    for (std::size_t j = 0; j < inv_freq.size(); ++j) {
+      const std::size_t axis = j < inv_freq.size() / 2 ? 0 : 1;
+      // The contract rounds the angle to f32.
+      const float angle = static_cast<float>(positions[4 * row + axis]) * inv_freq[j];
+      out.cos.push_back(std::cos(static_cast<double>(angle)));
+      out.sin.push_back(std::sin(static_cast<double>(angle)));
     }
   }
   return out;

@@ -23,7 +23,7 @@ struct Grid {
 
 [[nodiscard]] double naive_activation(ops::Activation activation, double x);
 
-/// cos, then sin: [rows, 2 * inv_freq.size()] each. `positions` is [rows, 4].
+/// cos, then sin: [rows, inv_freq.size()] each. `positions` is [rows, 4].
 struct NaiveAngles {
   std::vector<double> cos;
   std::vector<double> sin;

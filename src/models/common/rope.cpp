@@ -11,16 +11,16 @@ namespace fovea::common {
 Tensor inverse_frequencies(WeightLoader& loader, std::int64_t head_dim, double theta) {
   const std::int64_t dim = head_dim / 2;
   std::vector<float> values;  // in f32, as the reference computes them
-  for (std::int64_t j = 0; j < dim / 2; ++j) {
-    const float exponent = static_cast<float>(2 * j) / static_cast<float>(dim);
+  for (std::int64_t j = 0; j < dim; ++j) {
+    const float exponent = static_cast<float>(2 * (j % (dim / 2))) / static_cast<float>(dim);
     values.push_back(1.0f / std::pow(static_cast<float>(theta), exponent));
   }
-  return loader.constant(values, {dim / 2});
+  return loader.constant(values, {dim});
 }
 
 AttendedRows rotated_rows(ExecContext& ctx, const ops::Sequences& sequences,
                           ConstTensorView positions, const Tensor& inv_freq) {
-  const Shape angles{positions.shape[0], 2 * inv_freq.shape[0]};  // half a head
+  const Shape angles{positions.shape[0], inv_freq.shape[0]};  // half a head
   const TensorView cos = ctx.arena.tensor(DType::kF32, angles);
   const TensorView sin = ctx.arena.tensor(DType::kF32, angles);
   ops::rope_angles(ctx, {.positions = positions,

@@ -9,15 +9,14 @@
 
 namespace fovea::common {
 
-/// [head_dim / 4] f32: theta^(-2 j / (head_dim / 2)), the frequencies of rotary positions in two
-/// dimensions; each serves rows and columns.
-/// Source: docs/reference/qwen_glm.md, "Rotary positions".
+/// [head_dim / 2] f32: theta^(-2 j / (head_dim / 2)) for j < head_dim / 4, the frequencies of
+/// rotary positions in two dimensions, for rows, and the same again for columns. Source:
+/// docs/reference/qwen_glm.md, "Rotary positions".
 [[nodiscard]] Tensor inverse_frequencies(WeightLoader& loader, std::int64_t head_dim, double theta);
 
 /// The rows that blocks work on, with the angles of the rows' positions, which are taken from
 /// ctx.arena in the scope of the caller. Asynchronous on ctx.stream; safe to capture.
-/// @param positions [rows, 4] i32: see ops::RopeAnglesArgs. @param inv_freq as of
-/// inverse_frequencies().
+/// @param positions [rows, 4] i32 and @param inv_freq [head_dim / 2] f32: see ops::RopeAnglesArgs.
 [[nodiscard]] AttendedRows rotated_rows(ExecContext& ctx, const ops::Sequences& sequences,
                                         ConstTensorView positions, const Tensor& inv_freq);
 

@@ -29,7 +29,7 @@ struct Merger {
 
 /// The tower on a device. Move-only; shared read-only by all graphs.
 struct Weights {
-  Tensor inv_freq;                      ///< [head_dim / 4] f32
+  Tensor inv_freq;                      ///< [head_dim / 2] f32
   common::PatchEmbedding patch_embed;   ///< with bias
   common::RmsNorm post_conv_layernorm;  ///< with a table
   Tensor position_embedding;            ///< [position_side^2, hidden_size] f32, or none

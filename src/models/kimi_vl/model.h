@@ -14,7 +14,7 @@ namespace fovea::kimi_vl {
 
 /// The tower on a device. Move-only; shared read-only by all graphs.
 struct Weights {
-  Tensor inv_freq;  ///< [head_dim / 4] f32
+  Tensor inv_freq;  ///< [head_dim / 2] f32
   common::PatchEmbedding patch_embed;
   Tensor pos_emb;  ///< [init_pos_emb_height * init_pos_emb_width, hidden_size] f32
   common::BlockSequence blocks;

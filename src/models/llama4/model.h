@@ -15,7 +15,7 @@ namespace fovea::llama4 {
 
 /// The tower on a device. Move-only; shared read-only by all graphs.
 struct Weights {
-  Tensor inv_freq;  ///< [head_dim / 4] f32
+  Tensor inv_freq;  ///< [head_dim / 2] f32
   common::PatchEmbedding patch_embedding;
   Tensor class_embedding;       ///< [1, hidden_size] f32
   Tensor positional_embedding;  ///< [patches + 1, hidden_size] f32, in the order of rows

@@ -22,7 +22,7 @@ struct Block {
 
 /// The tower on a device. Move-only; shared read-only by all graphs.
 struct Weights {
-  Tensor inv_freq;                     ///< [head_dim / 4] f32
+  Tensor inv_freq;                     ///< [head_dim / 2] f32
   common::PatchEmbedding patch_embed;  ///< without bias
   std::vector<Block> blocks;
   common::RmsNorm ln_q;  ///< of the merger: of rows before they are joined

@@ -14,7 +14,7 @@ namespace fovea::qwen2_vl {
 
 /// The tower on a device. Move-only; shared read-only by all graphs.
 struct Weights {
-  Tensor inv_freq;                     ///< [head_dim / 4] f32
+  Tensor inv_freq;                     ///< [head_dim / 2] f32
   common::PatchEmbedding patch_embed;  ///< without bias
   std::vector<common::Block> blocks;
   common::LayerNorm ln_q;  ///< of the merger: of rows before they are joined

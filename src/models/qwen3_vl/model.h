@@ -20,7 +20,7 @@ struct Merger {
 
 /// The tower on a device. Move-only; shared read-only by all graphs.
 struct Weights {
-  Tensor inv_freq;  ///< [head_dim / 4] f32
+  Tensor inv_freq;  ///< [head_dim / 2] f32
   common::PatchEmbedding patch_embed;
   Tensor pos_embed;  ///< [position_side^2, hidden] f32
   common::BlockSequence blocks;

@@ -27,16 +27,18 @@ std::vector<float> frequencies(std::int64_t head_dim, double theta) {
 
 TEST(InverseFrequencies, FallFromOneByPowersOfTheta) {
   const std::vector<float> values = frequencies(16, 10000);
-  ASSERT_EQ(values.size(), 4u);
-  EXPECT_EQ(values[0], 1.0f);
-  EXPECT_NEAR(values[1], 1e-1, 1e-8);
-  EXPECT_NEAR(values[2], 1e-2, 1e-9);
-  EXPECT_NEAR(values[3], 1e-3, 1e-10);
+  ASSERT_EQ(values.size(), 8u);
+  for (const std::size_t axis : {0u, 4u}) {  // rows, then columns
+    EXPECT_EQ(values[axis], 1.0f);
+    EXPECT_NEAR(values[axis + 1], 1e-1, 1e-8);
+    EXPECT_NEAR(values[axis + 2], 1e-2, 1e-9);
+    EXPECT_NEAR(values[axis + 3], 1e-3, 1e-10);
+  }
 }
 
 TEST(InverseFrequencies, FollowThetaAndTheHeadDim) {
   const std::vector<float> values = frequencies(72, 500);
-  ASSERT_EQ(values.size(), 18u);
+  ASSERT_EQ(values.size(), 36u);
   EXPECT_NEAR(values[9], 1 / std::sqrt(500.0), 1e-8);
 }
 

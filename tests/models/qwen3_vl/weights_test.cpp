@@ -62,7 +62,7 @@ TEST(Qwen3VlWeights, DeepstackMergersNormaliseJoinedRows) {
   EXPECT_EQ(w.merger.norm.weight.shape, Shape{1152});
   ASSERT_EQ(w.deepstack.size(), 3u);
   EXPECT_EQ(w.deepstack[0].norm.weight.shape, Shape{4 * 1152});
-  EXPECT_EQ(w.inv_freq.shape, Shape{18});
+  EXPECT_EQ(w.inv_freq.shape, Shape{36});
 }
 
 TEST(Qwen3VlWeights, AreNamedAsTheConfigurationSays) {

@@ -59,7 +59,7 @@ void embed_patches(ExecContext& ctx, const GridGeometry& geometry, const PatchEm
 
 /// The `num_rows` rows that blocks work on, with the angles of their positions, which are taken
 /// from ctx.arena in the scope of the caller.
-/// @param inv_freq as of inverse_frequencies().
+/// @param inv_freq [head_dim / 2] f32: see ops::RopeAnglesArgs.
 [[nodiscard]] AttendedRows rotated_rows(ExecContext& ctx, const GridInputs& in,
                                         const Tensor& inv_freq, std::int64_t num_rows);
 

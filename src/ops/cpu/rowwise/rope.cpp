@@ -1,6 +1,7 @@
 // Rotary embedding on the CPU.
 #include "ops/cpu/rowwise/rowwise.h"
 
+#include <array>
 #include <cmath>
 
 #include "device/cpu/cpu_device.h"
@@ -13,15 +14,13 @@ namespace {
 /// A cosine and a sine cost about as much as this many floats copied.
 constexpr std::int64_t kFloatsPerAngle = 32;
 
-void angles_of_row(const std::int32_t* position, const float* inv_freq, std::int64_t frequencies,
+void angles_of_row(const std::int32_t* position, const float* inv_freq, std::int64_t cols,
                    float* cos, float* sin) {
-  for (int axis = 0; axis < 2; ++axis) {  // y, then x
-    const auto coordinate = static_cast<float>(position[axis]);
-    for (std::int64_t j = 0; j < frequencies; ++j) {
-      const float angle = coordinate * inv_freq[j];
-      cos[axis * frequencies + j] = std::cos(angle);
-      sin[axis * frequencies + j] = std::sin(angle);
-    }
+  const std::array coordinates{static_cast<float>(position[0]), static_cast<float>(position[1])};
+  for (std::int64_t j = 0; j < cols; ++j) {
+    const float angle = coordinates[j < cols / 2 ? 0 : 1] * inv_freq[j];  // y, then x
+    cos[j] = std::cos(angle);
+    sin[j] = std::sin(angle);
   }
 }
 
@@ -29,15 +28,13 @@ void angles_of_row(const std::int32_t* position, const float* inv_freq, std::int
 
 void rope_angles(Stream& stream, const ops::RopeAnglesArgs& args) {
   static_cast<CpuStream&>(stream).submit([args](ThreadPool& pool) {
-    const std::int64_t frequencies = args.inv_freq.shape[0];
-    const std::int64_t cols = 2 * frequencies;
+    const std::int64_t cols = args.inv_freq.shape[0];
     for_row_ranges(pool, count_live(args.rows, args.positions.shape[0]), cols * kFloatsPerAngle,
                    [&](std::int64_t first, std::int64_t last) {
                      for (std::int64_t r = first; r < last; ++r) {
-                       angles_of_row(args.positions.as<std::int32_t>() + 4 * r,
-                                     args.inv_freq.as<float>(), frequencies,
-                                     args.cos.as<float>() + r * cols,
-                                     args.sin.as<float>() + r * cols);
+                       angles_of_row(
+                           args.positions.as<std::int32_t>() + 4 * r, args.inv_freq.as<float>(),
+                           cols, args.cos.as<float>() + r * cols, args.sin.as<float>() + r * cols);
                      }
                    });
   });

@@ -19,18 +19,17 @@ constexpr int kBlock = 256;
 constexpr int kPairs = 4;  // per thread
 
 __global__ void __launch_bounds__(kBlock)
-    rope_angles_kernel(const int4* positions, const float* inv_freq, std::int64_t rows, int quarter,
+    rope_angles_kernel(const int4* positions, const float* inv_freq, std::int64_t rows, int half,
                        const std::int32_t* live_count, float* cos_out, float* sin_out) {
   wait_for_predecessor();
-  const int half = 2 * quarter;
   const std::int64_t total = live_rows(live_count, rows) * half;
   const std::int64_t first = std::int64_t{blockIdx.x} * kBlock + threadIdx.x;
   for (std::int64_t i = first; i < total; i += std::int64_t{gridDim.x} * kBlock) {
     const std::int64_t row = i / half;
     const int j = static_cast<int>(i - row * half);
     const int4 position = positions[row];  // y, x, height, width
-    const float coordinate = static_cast<float>(j < quarter ? position.x : position.y);
-    const float angle = __fmul_rn(coordinate, inv_freq[j < quarter ? j : j - quarter]);
+    const float coordinate = static_cast<float>(2 * j < half ? position.x : position.y);
+    const float angle = __fmul_rn(coordinate, inv_freq[j]);
     cos_out[i] = cosf(angle);
     sin_out[i] = sinf(angle);
   }
@@ -64,9 +63,9 @@ __global__ void __launch_bounds__(kBlock)
 void rope_angles(CudaStream& stream, const ops::RopeAnglesArgs& args, int num_sms) {
   check_vectors("rope_angles", "positions", args.positions);
   const std::int64_t rows = args.positions.shape[0];
-  const std::int64_t quarter = args.inv_freq.shape[0];
-  launch(stream, &rope_angles_kernel, grid_for(rows * quarter * 2, kBlock, num_sms), dim3(kBlock),
-         0, args.positions.as<int4>(), args.inv_freq.as<float>(), rows, quarter, args.rows.count,
+  const std::int64_t half = args.inv_freq.shape[0];
+  launch(stream, &rope_angles_kernel, grid_for(rows * half, kBlock, num_sms), dim3(kBlock), 0,
+         args.positions.as<int4>(), args.inv_freq.as<float>(), rows, half, args.rows.count,
          args.cos.as<float>(), args.sin.as<float>());
 }
 
