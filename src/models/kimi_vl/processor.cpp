@@ -4,12 +4,10 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
-#include <vector>
 
 #include "core/check.h"
 #include "models/common/config_reader.h"
 #include "models/common/frames.h"
-#include "models/common/grid/inputs.h"
 #include "models/common/processor_file.h"
 #include "models/kimi_vl/config.h"
 
@@ -74,7 +72,8 @@ Processing read_processing(const checkpoint::HfConfig& files, const GridGeometry
                            const MediaOptions& media) {
   Processing p{.grid = {.geometry = geometry,
                         .scaling = common::kClipScaling,
-                        .engine = common::resize_engine(media, media::ResizeEngine::kPillow)}};
+                        .engine = common::resize_engine(media, media::ResizeEngine::kPillow),
+                        .row_major_values = true}};
   common::PixelScaling& scaling = p.grid.scaling;
   const auto file = files.image_processor();
   if (file) {
@@ -102,26 +101,6 @@ ItemPlan Processor::plan_grid(Modality modality, const std::array<std::int64_t, 
   const ItemPlan plan = GridProcessor::plan_grid(modality, grid);
   check_grid(grid[1], grid[2]);
   return plan;
-}
-
-void Processor::fill_pixel_values(const ItemPlan& plan, const ConstTensorView& values,
-                                  std::span<std::uint8_t> out) const {
-  const GridGeometry& geometry = processing().geometry;
-  if (values.shape != Shape{plan.spec.input_rows, geometry.patch_dim()}) {
-    return GridProcessor::fill_pixel_values(plan, values, out);  // says what is wrong
-  }
-  const auto rows = static_cast<std::size_t>(plan.spec.input_rows);
-  std::vector<std::int32_t> positions(4 * rows);
-  std::vector<std::int32_t> sources(4 * rows);
-  common::write_patch_rows(geometry, plan, 0, plan.pixel_bytes, positions, sources);
-  const std::size_t row_bytes = values.bytes() / rows;
-  std::vector<std::byte> ordered(values.bytes());
-  for (std::size_t r = 0; r < rows; ++r) {
-    const std::int64_t from = positions[4 * r] * plan.grid[2] + positions[4 * r + 1];
-    std::copy_n(values.data + static_cast<std::size_t>(from) * row_bytes, row_bytes,
-                ordered.data() + r * row_bytes);
-  }
-  GridProcessor::fill_pixel_values(plan, {ordered.data(), values.dtype, values.shape}, out);
 }
 
 void Processor::fill_frame(const ItemPlan& plan, std::int64_t index, const RgbView& frame,

@@ -26,9 +26,7 @@ struct Processing {
                                          const common::GridGeometry& geometry,
                                          const MediaOptions& media);
 
-/// Images at the upper left of a black canvas whose sides are whole tokens. Pixel values come in
-/// the order of the reference, patch rows from the top, and are kept in the order of tokens; errors
-/// name rows in the latter.
+/// Images at the upper left of a black canvas whose sides are whole tokens.
 class Processor final : public common::GridProcessor {
  public:
   explicit Processor(Processing processing)
@@ -39,8 +37,6 @@ class Processor final : public common::GridProcessor {
                                    const std::array<std::int64_t, 3>& grid) const override;
   void fill_frame(const ItemPlan& plan, std::int64_t index, const RgbView& frame,
                   std::span<std::uint8_t> out) const override;
-  void fill_pixel_values(const ItemPlan& plan, const ConstTensorView& values,
-                         std::span<std::uint8_t> out) const override;
 
  private:
   std::int64_t in_token_limit_;

@@ -7,6 +7,7 @@
 
 #include "core/check.h"
 #include "models/common/frames.h"
+#include "models/common/grid/inputs.h"
 
 namespace fovea::common {
 
@@ -34,6 +35,23 @@ std::int64_t checked_pixel_bytes(const GridGeometry& geometry, std::int64_t num_
               num_frames == 1 ? " frame" : " frames", " resized to ", resized.width_px, "x",
               resized.height_px, ": more pixels than one item can have");
   return *bytes;
+}
+
+/// Pixel values of patches in the order of the image as those of patches in the order of tokens.
+std::vector<std::byte> token_by_token(const GridGeometry& geometry, const ItemPlan& plan,
+                                      const ConstTensorView& values) {
+  const auto rows = static_cast<std::size_t>(plan.spec.input_rows);
+  std::vector<std::int32_t> positions(4 * rows);
+  std::vector<std::int32_t> sources(4 * rows);
+  write_patch_rows(geometry, plan, 0, plan.pixel_bytes, positions, sources);
+  const std::size_t row_bytes = values.bytes() / rows;
+  std::vector<std::byte> ordered(values.bytes());
+  for (std::size_t r = 0; r < rows; ++r) {
+    const std::int64_t from = positions[4 * r] * plan.grid[2] + positions[4 * r + 1];
+    std::copy_n(values.data + static_cast<std::size_t>(from) * row_bytes, row_bytes,
+                ordered.data() + r * row_bytes);
+  }
+  return ordered;
 }
 
 }  // namespace
@@ -128,7 +146,13 @@ void GridProcessor::fill_frame(const ItemPlan& plan, std::int64_t index, const R
 
 void GridProcessor::fill_pixel_values(const ItemPlan& plan, const ConstTensorView& values,
                                       std::span<std::uint8_t> out) const {
-  common::fill_pixel_values(p_.geometry, p_.scaling, plan, values, out);
+  std::vector<std::byte> ordered;
+  ConstTensorView rows = values;
+  if (p_.row_major_values && values.shape == Shape{plan.spec.input_rows, p_.geometry.patch_dim()}) {
+    ordered = token_by_token(p_.geometry, plan, values);
+    rows.data = ordered.data();
+  }
+  common::fill_pixel_values(p_.geometry, p_.scaling, plan, rows, out);
 }
 
 }  // namespace fovea::common

@@ -29,6 +29,9 @@ struct GridProcessing {
   PixelScaling scaling;
   media::ResizeEngine engine = media::ResizeEngine::kTorchvision;
   media::ResizeFilter filter = media::ResizeFilter::kBicubic;
+  /// Whether the reference leaves the patches of pixel_values in the order of the image, row by
+  /// row, instead of token by token. Errors name rows in the latter order.
+  bool row_major_values = false;
   /// Size of an image after resizing. @throws Error(kInvalidArgument) for one that is refused.
   std::function<Size2d(std::int64_t height_px, std::int64_t width_px)> image_size;
   /// The same for the frames of a video; empty: no videos.
