@@ -92,7 +92,12 @@ void CostKernels::patchify(const Submission&, const ops::PatchifyArgs&) const {}
 
 void CostKernels::add_positions_bilinear(const Submission&, const ops::AddPositionsArgs&) const {}
 
+void CostKernels::add_positions_half_pixel(const Submission&, const ops::AddPositionsArgs&) const {}
+
 void CostKernels::add_positions_bicubic(const Submission&, const ops::AddPositionsArgs&) const {}
+
+void CostKernels::add_positions_antialiased(const Submission&, const ops::AddPositionsArgs&) const {
+}
 
 void CostKernels::gather_rows(const Submission&, const ops::GatherRowsArgs&) const {}
 

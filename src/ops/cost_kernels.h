@@ -43,8 +43,12 @@ class CostKernels final : public Kernels {
   void patchify(const Submission& submission, const ops::PatchifyArgs& args) const override;
   void add_positions_bilinear(const Submission& submission,
                               const ops::AddPositionsArgs& args) const override;
+  void add_positions_half_pixel(const Submission& submission,
+                                const ops::AddPositionsArgs& args) const override;
   void add_positions_bicubic(const Submission& submission,
                              const ops::AddPositionsArgs& args) const override;
+  void add_positions_antialiased(const Submission& submission,
+                                 const ops::AddPositionsArgs& args) const override;
   void gather_rows(const Submission& submission, const ops::GatherRowsArgs& args) const override;
   void copy_row_blocks(const Submission& submission,
                        const ops::CopyRowBlocksArgs& args) const override;

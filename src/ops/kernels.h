@@ -64,8 +64,12 @@ class Kernels {
   virtual void patchify(const Submission& submission, const ops::PatchifyArgs& args) const = 0;
   virtual void add_positions_bilinear(const Submission& submission,
                                       const ops::AddPositionsArgs& args) const = 0;
+  virtual void add_positions_half_pixel(const Submission& submission,
+                                        const ops::AddPositionsArgs& args) const = 0;
   virtual void add_positions_bicubic(const Submission& submission,
                                      const ops::AddPositionsArgs& args) const = 0;
+  virtual void add_positions_antialiased(const Submission& submission,
+                                         const ops::AddPositionsArgs& args) const = 0;
   virtual void gather_rows(const Submission& submission, const ops::GatherRowsArgs& args) const = 0;
   virtual void copy_row_blocks(const Submission& submission,
                                const ops::CopyRowBlocksArgs& args) const = 0;

@@ -51,9 +51,19 @@ void add_positions_bilinear(ExecContext& ctx, const AddPositionsArgs& args) {
   ctx.kernels.add_positions_bilinear(ctx.submission(), args);
 }
 
+void add_positions_half_pixel(ExecContext& ctx, const AddPositionsArgs& args) {
+  if (!check_positions("add_positions_half_pixel", args)) return;
+  ctx.kernels.add_positions_half_pixel(ctx.submission(), args);
+}
+
 void add_positions_bicubic(ExecContext& ctx, const AddPositionsArgs& args) {
   if (!check_positions("add_positions_bicubic", args)) return;
   ctx.kernels.add_positions_bicubic(ctx.submission(), args);
+}
+
+void add_positions_antialiased(ExecContext& ctx, const AddPositionsArgs& args) {
+  if (!check_positions("add_positions_antialiased", args)) return;
+  ctx.kernels.add_positions_antialiased(ctx.submission(), args);
 }
 
 void gather_rows(ExecContext& ctx, const GatherRowsArgs& args) {

@@ -101,9 +101,17 @@ TEST_P(ActivationDtypeTest, OthersAreRefused) {
        [&](ExecContext& ctx) {
          ops::add_positions_bilinear(ctx, {table.view(), places.view(), 2, 2, {}, y.view()});
        }},
+      {"add_positions_half_pixel",
+       [&](ExecContext& ctx) {
+         ops::add_positions_half_pixel(ctx, {table.view(), places.view(), 2, 2, {}, y.view()});
+       }},
       {"add_positions_bicubic",
        [&](ExecContext& ctx) {
          ops::add_positions_bicubic(ctx, {table.view(), places.view(), 2, 2, {}, y.view()});
+       }},
+      {"add_positions_antialiased",
+       [&](ExecContext& ctx) {
+         ops::add_positions_antialiased(ctx, {table.view(), places.view(), 2, 2, {}, y.view()});
        }},
       {"gather_rows",
        [&](ExecContext& ctx) {

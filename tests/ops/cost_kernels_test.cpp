@@ -96,6 +96,11 @@ TEST_F(CostKernelsTest, CountsPointwiseOpsWithoutFlops) {
                                      .table_height = 3,
                                      .table_width = 4,
                                      .x = out});
+  ops::add_positions_half_pixel(ctx_, {.table = arena_.tensor(DType::kF32, {12, 64}),
+                                       .positions = positions,
+                                       .table_height = 3,
+                                       .table_width = 4,
+                                       .x = out});
   ops::add_positions_bicubic(ctx_, {.table = arena_.tensor(DType::kF32, {12, 64}),
                                     .positions = positions,
                                     .table_height = 3,

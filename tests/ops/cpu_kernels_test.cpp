@@ -178,8 +178,16 @@ TEST(CpuKernels, RefuseLiveCountsBeyondTheCapacity) {
                                       {place_table.view(), positions.view(), 1, 1, rows, y.view()});
         },
         [&](ExecContext& ctx) {
+          ops::add_positions_half_pixel(
+              ctx, {place_table.view(), positions.view(), 1, 1, rows, y.view()});
+        },
+        [&](ExecContext& ctx) {
           ops::add_positions_bicubic(ctx,
                                      {place_table.view(), positions.view(), 1, 1, rows, y.view()});
+        },
+        [&](ExecContext& ctx) {
+          ops::add_positions_antialiased(
+              ctx, {place_table.view(), positions.view(), 1, 1, rows, y.view()});
         },
         [&](ExecContext& ctx) {
           ops::gather_rows(ctx, {x.view(), index.view(), rows, y.view()});

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numbers>
+#include <numeric>
 
 namespace fovea::test {
 
@@ -266,19 +267,20 @@ double cubic(double distance) {
   return 0;
 }
 
-}  // namespace
-
-std::vector<double> naive_add_positions(const std::vector<float>& x,
-                                        const std::vector<float>& table,
-                                        const std::vector<std::int32_t>& positions,
-                                        std::int64_t table_height, std::int64_t table_width) {
+/// x and the table's entries around the places that `place_of` gives, in proportion to their
+/// distance.
+template <class PlaceOf>
+std::vector<double> add_neighbours(const std::vector<float>& x, const std::vector<float>& table,
+                                   const std::vector<std::int32_t>& positions,
+                                   std::int64_t table_height, std::int64_t table_width,
+                                   PlaceOf place_of) {
   std::vector<double> out(x.begin(), x.end());
   const std::int64_t rows = static_cast<std::int64_t>(positions.size()) / 4;
   const std::int64_t cols = static_cast<std::int64_t>(x.size()) / rows;
   for (std::int64_t r = 0; r < rows; ++r) {
     const auto* const place = positions.data() + 4 * r;
-    const double y = axis_position(place[0], place[2], table_height);
-    const double z = axis_position(place[1], place[3], table_width);
+    const double y = place_of(place[0], place[2], table_height);
+    const double z = place_of(place[1], place[3], table_width);
     for (std::int64_t grid_y = 0; grid_y < table_height; ++grid_y) {
       for (std::int64_t grid_x = 0; grid_x < table_width; ++grid_x) {
         // The hat function of every table entry at the position: non-zero for the neighbours alone.
@@ -288,6 +290,59 @@ std::vector<double> naive_add_positions(const std::vector<float>& x,
         for (std::int64_t c = 0; c < cols; ++c)
           out[at(r, c, cols)] += weight * table[at(grid_y * table_width + grid_x, c, cols)];
       }
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+std::vector<double> naive_add_positions(const std::vector<float>& x,
+                                        const std::vector<float>& table,
+                                        const std::vector<std::int32_t>& positions,
+                                        std::int64_t table_height, std::int64_t table_width) {
+  return add_neighbours(x, table, positions, table_height, table_width, axis_position);
+}
+
+std::vector<double> naive_add_positions_half_pixel(const std::vector<float>& x,
+                                                   const std::vector<float>& table,
+                                                   const std::vector<std::int32_t>& positions,
+                                                   std::int64_t table_height,
+                                                   std::int64_t table_width) {
+  const auto within = [](std::int32_t i, std::int32_t n, std::int64_t side) {
+    return std::clamp(centre_position(i, n, side), 0.0, static_cast<double>(side - 1));
+  };
+  return add_neighbours(x, table, positions, table_height, table_width, within);
+}
+
+std::vector<double> naive_add_positions_antialiased(const std::vector<float>& x,
+                                                    const std::vector<float>& table,
+                                                    const std::vector<std::int32_t>& positions,
+                                                    std::int64_t table_height,
+                                                    std::int64_t table_width) {
+  /// The share of every entry of an axis.
+  const auto shares = [](std::int32_t i, std::int32_t n, std::int64_t side) {
+    const double scale = static_cast<double>(side) / n;
+    std::vector<double> weights;
+    for (std::int64_t k = 0; k < side; ++k) {
+      const double distance = std::abs(static_cast<double>(k) + 0.5 - scale * (i + 0.5));
+      weights.push_back(std::max(0.0, 1 - distance / std::max(scale, 1.0)));
+    }
+    const double sum = std::accumulate(weights.begin(), weights.end(), 0.0);
+    for (double& weight : weights) weight /= sum;
+    return weights;
+  };
+  std::vector<double> out(x.begin(), x.end());
+  const std::int64_t rows = static_cast<std::int64_t>(positions.size()) / 4;
+  const std::int64_t cols = static_cast<std::int64_t>(x.size()) / rows;
+  for (std::int64_t r = 0; r < rows; ++r) {
+    const auto* const p = positions.data() + 4 * r;
+    const std::vector<double> down = shares(p[0], p[2], table_height);
+    const std::vector<double> across = shares(p[1], p[3], table_width);
+    for (std::size_t k = 0; k < down.size() * across.size(); ++k) {
+      const double weight = down[k / across.size()] * across[k % across.size()];
+      for (std::int64_t c = 0; c < cols; ++c)
+        out[at(r, c, cols)] += weight * table[at(static_cast<std::int64_t>(k), c, cols)];
     }
   }
   return out;

@@ -75,6 +75,14 @@ struct NaiveGridInputs {
                                                       const std::vector<std::int32_t>& positions,
                                                       std::int64_t table_height,
                                                       std::int64_t table_width);
+[[nodiscard]] std::vector<double> naive_add_positions_half_pixel(
+    const std::vector<float>& x, const std::vector<float>& table,
+    const std::vector<std::int32_t>& positions, std::int64_t table_height,
+    std::int64_t table_width);
+[[nodiscard]] std::vector<double> naive_add_positions_antialiased(
+    const std::vector<float>& x, const std::vector<float>& table,
+    const std::vector<std::int32_t>& positions, std::int64_t table_height,
+    std::int64_t table_width);
 [[nodiscard]] std::vector<double> naive_add_positions_bicubic(
     const std::vector<float>& x, const std::vector<float>& table,
     const std::vector<std::int32_t>& positions, std::int64_t table_height,

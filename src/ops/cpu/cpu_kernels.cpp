@@ -103,10 +103,20 @@ class CpuKernels final : public Kernels {
     check_f32("add_positions_bilinear", args.x);
     cpu::add_positions_bilinear(submission.stream, args, kernels_.rows.add_weighted4);
   }
+  void add_positions_half_pixel(const Submission& submission,
+                                const ops::AddPositionsArgs& args) const override {
+    check_f32("add_positions_half_pixel", args.x);
+    cpu::add_positions_half_pixel(submission.stream, args, kernels_.rows.add_weighted4);
+  }
   void add_positions_bicubic(const Submission& submission,
                              const ops::AddPositionsArgs& args) const override {
     check_f32("add_positions_bicubic", args.x);
     cpu::add_positions_bicubic(submission.stream, args, kernels_.rows.add_weighted4);
+  }
+  void add_positions_antialiased(const Submission& submission,
+                                 const ops::AddPositionsArgs& args) const override {
+    check_f32("add_positions_antialiased", args.x);
+    cpu::add_positions_antialiased(submission.stream, args, kernels_.rows.add_weighted4);
   }
   void gather_rows(const Submission& submission, const ops::GatherRowsArgs& args) const override {
     check_f32("gather_rows", args.x);

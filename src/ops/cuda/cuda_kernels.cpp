@@ -96,9 +96,17 @@ class CudaKernels final : public Kernels {
                               const ops::AddPositionsArgs& args) const override {
     cuda::add_positions_bilinear(stream_of(submission), args, num_sms_);
   }
+  void add_positions_half_pixel(const Submission& submission,
+                                const ops::AddPositionsArgs& args) const override {
+    cuda::add_positions_half_pixel(stream_of(submission), args, num_sms_);
+  }
   void add_positions_bicubic(const Submission& submission,
                              const ops::AddPositionsArgs& args) const override {
     cuda::add_positions_bicubic(stream_of(submission), args, num_sms_);
+  }
+  void add_positions_antialiased(const Submission& submission,
+                                 const ops::AddPositionsArgs& args) const override {
+    cuda::add_positions_antialiased(stream_of(submission), args, num_sms_);
   }
   void gather_rows(const Submission& submission, const ops::GatherRowsArgs& args) const override {
     cuda::gather_rows(stream_of(submission), args, num_sms_);

@@ -52,6 +52,15 @@ struct AddPositionsArgs {
 /// Source: docs/reference/qwen_glm.md, "Interpolated positions".
 FOVEA_API void add_positions_bilinear(ExecContext& ctx, const AddPositionsArgs& args);
 
+/// The same with corners not aligned and no antialiasing.
+///   position of i on an axis of n: max((i + 0.5) * (side / n) - 0.5, 0) in f32, with the `side`
+///   entries that the table has on that axis, of which the last stands for those beyond it
+/// A grid as large as the table gets the table itself. Weights and the sum are f32; the sum is
+/// rounded to the activation dtype, then added. Asynchronous; safe to capture.
+/// @throws Error(kInvalidArgument) if a shape or dtype does not match the list above.
+/// Source: torch.nn.functional.interpolate with mode "bilinear" (PyTorch 2.11).
+FOVEA_API void add_positions_half_pixel(ExecContext& ctx, const AddPositionsArgs& args);
+
 /// The same with bicubic interpolation, corners not aligned and no antialiasing: x[r] += sum over
 /// the 4 x 4 neighbours of (y_r, x_r) scaled to the table, whose places outside it count as its
 /// edge.
@@ -65,6 +74,18 @@ FOVEA_API void add_positions_bilinear(ExecContext& ctx, const AddPositionsArgs& 
 /// Source: torch.nn.functional.interpolate with mode "bicubic" (PyTorch 2.11); Keys, "Cubic
 /// Convolution Interpolation for Digital Image Processing", IEEE TASSP 1981.
 FOVEA_API void add_positions_bicubic(ExecContext& ctx, const AddPositionsArgs& args);
+
+/// The same with bilinear interpolation whose filter widens where a grid is smaller than the table
+/// (antialiasing), corners not aligned.
+///   scale = side / n, radius = max(scale, 1), centre of i = scale * (i + 0.5), in f32
+///   entries k from max(trunc(centre - radius + 0.5), 0) to min(trunc(centre + radius + 0.5), side)
+///   of an axis, the last excluded, with weights max(1 - |k + 0.5 - centre| / radius, 0), divided
+///   by their sum
+/// A grid as large as the table gets the table itself. Weights and the sum are f32; the sum is
+/// rounded to the activation dtype, then added. Asynchronous; safe to capture.
+/// @throws Error(kInvalidArgument) if a shape or dtype does not match the list above.
+/// Source: torch.nn.functional.interpolate with mode "bilinear" and antialias (PyTorch 2.11).
+FOVEA_API void add_positions_antialiased(ExecContext& ctx, const AddPositionsArgs& args);
 
 struct GatherRowsArgs {
   ConstTensorView x;      ///< [source rows, cols], activation dtype

@@ -62,6 +62,13 @@ struct AxisTaps {
   std::array<float, kTaps> weight;
 };
 
+/// The two entries of an axis around a position in [0, side).
+AxisTaps<2> taps_at(float position, std::int64_t side) {
+  const auto low = static_cast<std::int64_t>(position);
+  const float fraction = position - static_cast<float>(low);
+  return {{low, std::min(low + 1, side - 1)}, {1 - fraction, fraction}};
+}
+
 /// The taps of patch i of n, on an axis of `side` entries, as add_positions_bilinear defines them.
 AxisTaps<2> linear_taps(std::int32_t i, std::int32_t n, std::int64_t side) {
   const auto end = static_cast<float>(side - 1);
@@ -71,9 +78,19 @@ AxisTaps<2> linear_taps(std::int32_t i, std::int32_t n, std::int64_t side) {
     position =
         i < n / 2 ? static_cast<float>(i) * step : end - static_cast<float>(n - 1 - i) * step;
   }
-  const auto low = static_cast<std::int64_t>(position);
-  const float fraction = position - static_cast<float>(low);
-  return {{low, std::min(low + 1, side - 1)}, {1 - fraction, fraction}};
+  return taps_at(position, side);
+}
+
+/// The place of the centre of patch i of n on an axis of `side` entries.
+float centre(std::int32_t i, std::int32_t n, std::int64_t side) {
+  const float scale = static_cast<float>(side) / static_cast<float>(n);
+  return (static_cast<float>(i) + 0.5f) * scale - 0.5f;
+}
+
+/// The taps of patch i of n, on an axis of `side` entries, as add_positions_half_pixel defines
+/// them.
+AxisTaps<2> half_pixel_taps(std::int32_t i, std::int32_t n, std::int64_t side) {
+  return taps_at(std::max(centre(i, n, side), 0.0f), side);
 }
 
 /// The taps of patch i of n, on an axis of `side` entries, as add_positions_bicubic defines them.
@@ -81,8 +98,7 @@ AxisTaps<4> cubic_taps(std::int32_t i, std::int32_t n, std::int64_t side) {
   constexpr float kA = -0.75f;
   const auto near = [](float d) { return ((kA + 2) * d - (kA + 3)) * d * d + 1; };
   const auto far = [](float d) { return ((kA * d - 5 * kA) * d + 8 * kA) * d - 4 * kA; };
-  const float scale = static_cast<float>(side) / static_cast<float>(n);
-  const float position = (static_cast<float>(i) + 0.5f) * scale - 0.5f;
+  const float position = centre(i, n, side);
   const float low = std::floor(position);
   const float t = position - low;
   AxisTaps<4> taps{{}, {far(t + 1), near(t), near(1 - t), far(2 - t)}};
@@ -110,22 +126,84 @@ void add_position_row(const ops::AddPositionsArgs& args, std::int64_t row, const
   }
 }
 
-/// @param taps linear_taps or cubic_taps. @param op its op, for messages.
-template <class Taps>
-void submit_positions(const char* op, Stream& stream, const ops::AddPositionsArgs& args,
-                      AddWeighted4 add_weighted4, Taps taps) {
+/// A filter of an axis of `side` entries around the centre of patch i of n, as
+/// add_positions_antialiased defines it. Its weights are computed when they are asked for: their
+/// number has no bound, and running allocates nothing.
+class TriangleFilter {
+ public:
+  TriangleFilter(std::int32_t i, std::int32_t n, std::int64_t side) {
+    const float scale = static_cast<float>(side) / static_cast<float>(n);
+    radius_ = std::max(scale, 1.0f);
+    centre_ = scale * (static_cast<float>(i) + 0.5f);
+    first_ = std::max<std::int64_t>(static_cast<std::int64_t>(centre_ - radius_ + 0.5f), 0);
+    last_ = std::min<std::int64_t>(static_cast<std::int64_t>(centre_ + radius_ + 0.5f), side);
+    for (std::int64_t k = first_; k < last_; ++k) sum_ += height(k);
+  }
+
+  [[nodiscard]] std::int64_t first() const { return first_; }
+  [[nodiscard]] std::int64_t last() const { return last_; }  ///< excluded
+  [[nodiscard]] float weight(std::int64_t k) const { return height(k) / sum_; }
+
+ private:
+  [[nodiscard]] float height(std::int64_t k) const {
+    return std::max(1 - std::abs(static_cast<float>(k) + 0.5f - centre_) / radius_, 0.0f);
+  }
+
+  float radius_ = 1;
+  float centre_ = 0;
+  std::int64_t first_ = 0;
+  std::int64_t last_ = 0;
+  float sum_ = 0;
+};
+
+/// x[row] += the entries under both filters, four at a time.
+void add_filtered_row(const ops::AddPositionsArgs& args, std::int64_t row, const TriangleFilter& y,
+                      const TriangleFilter& x, AddWeighted4 add_weighted4) {
+  const std::int64_t cols = args.x.shape[1];
+  float* const out = args.x.as<float>() + row * cols;
+  std::array<const float*, 4> entries;
+  std::array<float, 4> weights{};
+  std::size_t count = 0;
+  for (std::int64_t v = y.first(); v < y.last(); ++v) {
+    for (std::int64_t h = x.first(); h < x.last(); ++h) {
+      entries[count] = args.table.as<float>() + (v * args.table_width + h) * cols;
+      weights[count] = y.weight(v) * x.weight(h);
+      if (++count < entries.size()) continue;
+      add_weighted4(entries.data(), weights.data(), out, cols);
+      count = 0;
+    }
+  }
+  if (count == 0) return;
+  std::fill(entries.begin() + static_cast<std::ptrdiff_t>(count), entries.end(), entries[0]);
+  std::fill(weights.begin() + static_cast<std::ptrdiff_t>(count), weights.end(), 0.0f);
+  add_weighted4(entries.data(), weights.data(), out, cols);
+}
+
+/// Calls add(row, p) for every live row with p = y, x, height, width of its place.
+/// @param op for messages.
+template <class Add>
+void submit_positions(const char* op, Stream& stream, const ops::AddPositionsArgs& args, Add add) {
   static_cast<CpuStream&>(stream).submit([=](ThreadPool& pool) {
-    const auto add = [&](std::int64_t row) {
+    const auto add_checked = [&](std::int64_t row) {
       const auto* const p = args.positions.as<std::int32_t>() + 4 * row;  // y, x, height, width
       FOVEA_CHECK(p[0] >= 0 && p[0] < p[2] && p[1] >= 0 && p[1] < p[3], kInternal, op, ": row ",
                   row, " is at (", p[0], ", ", p[1], ") of a ", p[2], " x ", p[3], " grid");
-      add_position_row(args, row, taps(p[0], p[2], args.table_height),
-                       taps(p[1], p[3], args.table_width), add_weighted4);
+      add(row, p);
     };
     for_row_ranges(pool, count_live(args.rows, args.x.shape[0]), 4 * args.x.shape[1],
                    [&](std::int64_t first, std::int64_t last) {
-                     for (std::int64_t r = first; r < last; ++r) add(r);
+                     for (std::int64_t r = first; r < last; ++r) add_checked(r);
                    });
+  });
+}
+
+/// The same of the taps of both axes. @param taps linear_taps, half_pixel_taps or cubic_taps.
+template <class Taps>
+void submit_taps(const char* op, Stream& stream, const ops::AddPositionsArgs& args,
+                 AddWeighted4 add_weighted4, Taps taps) {
+  submit_positions(op, stream, args, [=](std::int64_t row, const std::int32_t* p) {
+    add_position_row(args, row, taps(p[0], p[2], args.table_height),
+                     taps(p[1], p[3], args.table_width), add_weighted4);
   });
 }
 
@@ -142,12 +220,26 @@ void patchify(Stream& stream, const ops::PatchifyArgs& args) {
 
 void add_positions_bilinear(Stream& stream, const ops::AddPositionsArgs& args,
                             AddWeighted4 add_weighted4) {
-  submit_positions("add_positions_bilinear", stream, args, add_weighted4, &linear_taps);
+  submit_taps("add_positions_bilinear", stream, args, add_weighted4, &linear_taps);
+}
+
+void add_positions_half_pixel(Stream& stream, const ops::AddPositionsArgs& args,
+                              AddWeighted4 add_weighted4) {
+  submit_taps("add_positions_half_pixel", stream, args, add_weighted4, &half_pixel_taps);
 }
 
 void add_positions_bicubic(Stream& stream, const ops::AddPositionsArgs& args,
                            AddWeighted4 add_weighted4) {
-  submit_positions("add_positions_bicubic", stream, args, add_weighted4, &cubic_taps);
+  submit_taps("add_positions_bicubic", stream, args, add_weighted4, &cubic_taps);
+}
+
+void add_positions_antialiased(Stream& stream, const ops::AddPositionsArgs& args,
+                               AddWeighted4 add_weighted4) {
+  submit_positions("add_positions_antialiased", stream, args,
+                   [=](std::int64_t row, const std::int32_t* p) {
+                     add_filtered_row(args, row, {p[0], p[2], args.table_height},
+                                      {p[1], p[3], args.table_width}, add_weighted4);
+                   });
 }
 
 void gather_rows(Stream& stream, const ops::GatherRowsArgs& args) {

@@ -25,8 +25,12 @@ void rotate(Stream& stream, const ops::ProjectedAttentionArgs& args, RotateHeads
 void patchify(Stream& stream, const ops::PatchifyArgs& args);
 void add_positions_bilinear(Stream& stream, const ops::AddPositionsArgs& args,
                             AddWeighted4 add_weighted4);
+void add_positions_half_pixel(Stream& stream, const ops::AddPositionsArgs& args,
+                              AddWeighted4 add_weighted4);
 void add_positions_bicubic(Stream& stream, const ops::AddPositionsArgs& args,
                            AddWeighted4 add_weighted4);
+void add_positions_antialiased(Stream& stream, const ops::AddPositionsArgs& args,
+                               AddWeighted4 add_weighted4);
 void gather_rows(Stream& stream, const ops::GatherRowsArgs& args);
 void im2col_3x3(Stream& stream, const ops::Im2colArgs& args);
 

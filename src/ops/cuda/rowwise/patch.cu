@@ -3,9 +3,9 @@
 // patchify: one CTA per patch row, grid-stride. The bytes of the patch (one frame only when the
 //   frames repeat) go to shared memory with coalesced loads, then each thread writes whole 16-byte
 //   pieces of the row through a table of 3 x 256 bf16 values.
-// add_positions_bilinear, add_positions_bicubic: one CTA per row; 4 or 16 table rows are blended
-// in
-//   f32 per column.
+// add_positions_bilinear, add_positions_half_pixel, add_positions_bicubic: one CTA per row; 4 or 16
+//   table rows are blended in f32 per column.
+// add_positions_antialiased: the same of as many table rows as lie under the filter.
 // gather_rows: one CTA per row, 16-byte copies.
 // All read and write DRAM once; the table of positions stays in L2.
 #include "core/check.h"
@@ -84,6 +84,13 @@ struct AxisTaps {
   float weight[kTaps];
 };
 
+/// The two entries of an axis around a position in [0, side).
+__device__ AxisTaps<2> taps_at(float position, int side) {
+  const int low = static_cast<int>(position);
+  const float fraction = position - static_cast<float>(low);
+  return {{low, min(low + 1, side - 1)}, {1.0f - fraction, fraction}};
+}
+
 /// Of patch `i` of `n`, on an axis of `side` entries, corners aligned.
 struct LinearTaps {
   static constexpr int kTaps = 2;
@@ -93,9 +100,21 @@ struct LinearTaps {
     const float position = i < n / 2 || n == 1
                                ? __fmul_rn(static_cast<float>(i), step)
                                : last - __fmul_rn(static_cast<float>(n - 1 - i), step);
-    const int low = static_cast<int>(position);
-    const float fraction = position - static_cast<float>(low);
-    return {{low, min(low + 1, side - 1)}, {1.0f - fraction, fraction}};
+    return taps_at(position, side);
+  }
+};
+
+/// The place of the centre of patch `i` of `n` on an axis of `side` entries.
+__device__ float centre(int i, int n, int side) {
+  const float scale = static_cast<float>(side) / static_cast<float>(n);
+  return __fmul_rn(static_cast<float>(i) + 0.5f, scale) - 0.5f;
+}
+
+/// Of patch `i` of `n`, on an axis of `side` entries, corners not aligned.
+struct HalfPixelTaps {
+  static constexpr int kTaps = 2;
+  __device__ static AxisTaps<kTaps> of(int i, int n, int side) {
+    return taps_at(fmaxf(centre(i, n, side), 0.0f), side);
   }
 };
 
@@ -103,8 +122,7 @@ struct LinearTaps {
 struct CubicTaps {
   static constexpr int kTaps = 4;
   __device__ static AxisTaps<kTaps> of(int i, int n, int side) {
-    const float scale = static_cast<float>(side) / static_cast<float>(n);
-    const float position = __fmul_rn(static_cast<float>(i) + 0.5f, scale) - 0.5f;
+    const float position = centre(i, n, side);
     const float low = floorf(position);
     const float t = position - low;
     AxisTaps<kTaps> taps{{}, {far(t + 1.0f), near(t), near(1.0f - t), far(2.0f - t)}};
@@ -152,6 +170,53 @@ __global__ void __launch_bounds__(kBlock)
         value[j] += __bfloat162float(__float2bfloat16_rn(sum[j]));
       }
       store_floats(x + row * cols + c, value);
+    }
+  }
+}
+
+/// A filter of an axis of `side` entries around the centre of patch `i` of `n`.
+struct TriangleFilter {
+  float radius;
+  float centre;
+  int first;
+  int last;  ///< excluded
+  float sum = 0.0f;
+
+  __device__ TriangleFilter(int i, int n, int side) {
+    const float scale = static_cast<float>(side) / static_cast<float>(n);
+    radius = fmaxf(scale, 1.0f);
+    centre = __fmul_rn(scale, static_cast<float>(i) + 0.5f);
+    first = max(static_cast<int>(centre - radius + 0.5f), 0);
+    last = min(static_cast<int>(centre + radius + 0.5f), side);
+    for (int k = first; k < last; ++k) sum += height(k);
+  }
+
+  __device__ float weight(int k) const { return height(k) / sum; }
+  __device__ float height(int k) const {
+    return fmaxf(1.0f - fabsf(static_cast<float>(k) + 0.5f - centre) / radius, 0.0f);
+  }
+};
+
+__global__ void __launch_bounds__(kBlock)
+    add_filtered_positions_kernel(const float* table, const int4* positions, int height, int width,
+                                  std::int64_t rows, int cols, const std::int32_t* live_count,
+                                  __nv_bfloat16* x) {
+  wait_for_predecessor();
+  const std::int64_t live = live_rows(live_count, rows);
+  for (std::int64_t row = blockIdx.x; row < live; row += gridDim.x) {
+    const int4 p = positions[row];  // y, x, height, width
+    const TriangleFilter v(p.x, p.z, height);
+    const TriangleFilter h(p.y, p.w, width);
+    for (int c = static_cast<int>(threadIdx.x); c < cols; c += kBlock) {
+      float sum = 0.0f;
+      for (int i = v.first; i < v.last; ++i) {
+        const float* const line = table + std::int64_t{i} * width * cols + c;
+        float across = 0.0f;
+        for (int j = h.first; j < h.last; ++j) across += h.weight(j) * line[std::int64_t{j} * cols];
+        sum += v.weight(i) * across;
+      }
+      __nv_bfloat16& out = x[row * cols + c];
+      out = __float2bfloat16_rn(__bfloat162float(out) + __bfloat162float(__float2bfloat16_rn(sum)));
     }
   }
 }
@@ -213,8 +278,22 @@ void add_positions_bilinear(CudaStream& stream, const ops::AddPositionsArgs& arg
   launch_positions<LinearTaps>("add_positions_bilinear", stream, args, num_sms);
 }
 
+void add_positions_half_pixel(CudaStream& stream, const ops::AddPositionsArgs& args, int num_sms) {
+  launch_positions<HalfPixelTaps>("add_positions_half_pixel", stream, args, num_sms);
+}
+
 void add_positions_bicubic(CudaStream& stream, const ops::AddPositionsArgs& args, int num_sms) {
   launch_positions<CubicTaps>("add_positions_bicubic", stream, args, num_sms);
+}
+
+void add_positions_antialiased(CudaStream& stream, const ops::AddPositionsArgs& args, int num_sms) {
+  constexpr const char* kOp = "add_positions_antialiased";
+  check_bf16(kOp, "x", args.x);
+  check_vectors(kOp, "positions", args.positions);
+  const std::int64_t rows = args.x.shape[0];
+  launch(stream, &add_filtered_positions_kernel, grid_for(rows, 1, num_sms), dim3(kBlock), 0,
+         args.table.as<float>(), args.positions.as<int4>(), args.table_height, args.table_width,
+         rows, args.x.shape[1], args.rows.count, args.x.as<__nv_bfloat16>());
 }
 
 void gather_rows(CudaStream& stream, const ops::GatherRowsArgs& args, int num_sms) {
