@@ -170,8 +170,18 @@ Tensor WeightLoader::row(const std::string& name, std::int64_t features) {
 
 ops::PackedLinear WeightLoader::conv(const std::string& name, std::int64_t out_channels,
                                      std::int64_t in_channels, std::int64_t side, Bias bias) {
-  const Shape shape{out_channels, in_channels, side, side};
-  const std::int64_t in_features = side * side * in_channels;
+  return over_taps(name, {out_channels, in_channels, side, side}, in_channels, bias);
+}
+
+ops::PackedLinear WeightLoader::unfolded(const std::string& name, std::int64_t out_channels,
+                                         std::int64_t in_channels, std::int64_t side, Bias bias) {
+  return over_taps(name, {out_channels, in_channels * side * side}, in_channels, bias);
+}
+
+ops::PackedLinear WeightLoader::over_taps(const std::string& name, const Shape& shape,
+                                          std::int64_t in_channels, Bias bias) {
+  const std::int64_t out_channels = shape[0];
+  const std::int64_t in_features = shape.elements() / out_channels;
   bias = decided(bias, name);
   if (device_ == nullptr) {
     check(name + ".weight", shape);

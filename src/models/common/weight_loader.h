@@ -123,6 +123,10 @@ class WeightLoader {
   /// as a layer over the side * side pixels under it, row-major, each with all its channels.
   [[nodiscard]] ops::PackedLinear conv(const std::string& name, std::int64_t out_channels,
                                        std::int64_t in_channels, std::int64_t side, Bias bias);
+  /// The same of a convolution whose weight is stored as that of a layer over what unfold of
+  /// PyTorch gives, [out_channels, in_channels * side * side], channel by channel.
+  [[nodiscard]] ops::PackedLinear unfolded(const std::string& name, std::int64_t out_channels,
+                                           std::int64_t in_channels, std::int64_t side, Bias bias);
   /// The same of a 3 x 3 convolution, for rows of ops::im2col_3x3.
   [[nodiscard]] Conv3x3 conv3x3(const std::string& name, std::int64_t out_channels,
                                 std::int64_t in_channels, std::int64_t stride, Bias bias);
@@ -134,6 +138,9 @@ class WeightLoader {
 
  private:
   [[nodiscard]] ops::PackedLinear pack(const FusedWeights& fused, Bias bias);
+  /// A layer whose weight, of this shape, is [out, channel, tap], as one over [tap, channel].
+  [[nodiscard]] ops::PackedLinear over_taps(const std::string& name, const Shape& shape,
+                                            std::int64_t in_channels, Bias bias);
   /// Notes what the checkpoint says about a tensor.
   void check(const std::string& name, const Shape& shape);
   [[nodiscard]] std::vector<float> widened(const std::string& name, const Shape& shape) const;

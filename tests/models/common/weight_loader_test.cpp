@@ -356,6 +356,24 @@ TEST_F(WeightLoaderTest, ConvolutionsOfAnySideMayHaveABias) {
   EXPECT_EQ(checker.report().size(), 2u);
 }
 
+TEST_F(WeightLoaderTest, LayersOverUnfoldedPatchesReadTheirChannelsTapByTap) {
+  add("merge.weight", {2, 3 * 4}, 0);
+  const checkpoint::WeightSource weights = source();
+  WeightLoader loader(weights, "", *device_, *stream_);
+  const ops::PackedLinear layer = loader.unfolded("merge", 2, 3, 2, WeightLoader::Bias::kNo);
+  for (std::size_t tap = 0; tap < 4; ++tap) {
+    for (std::size_t channel = 0; channel < 3; ++channel) {
+      std::vector<float> unit(12, 0.0f);
+      unit[3 * tap + channel] = 1;
+      const auto weight = static_cast<float>(4 * channel + tap);
+      EXPECT_EQ(apply(layer, unit), (std::vector<float>{weight, 12 + weight}));
+    }
+  }
+  WeightLoader checker(weights, "");
+  EXPECT_EQ(checker.unfolded("merge", 2, 3, 2, WeightLoader::Bias::kNo).in_features, 12);
+  EXPECT_EQ(checker.report().front().problem, "");
+}
+
 TEST_F(WeightLoaderTest, ABiasMayBeLeftToTheCheckpoint) {
   add("with.weight", {1, 2}, 1);
   add("with.bias", {1}, 10);
