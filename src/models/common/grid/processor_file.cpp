@@ -131,7 +131,7 @@ std::string assumptions(const checkpoint::HfConfig& files, const ProcessorClasse
                                     pixels_text("image_pixels", limits.image)},
                                    assumed(image, "image_mean", channel_text(scaling.image_mean)),
                                    assumed(image, "image_std", channel_text(scaling.image_std))});
-  if (has_limits(video, classes.video)) return text;
+  if (!classes.has_videos() || has_limits(video, classes.video)) return text;
   const std::string video_pixels = pixels_text("video_pixels", limits.video);
   if (!text.empty() && video_file == image_file) return cat(text, " ", video_pixels);
   return cat(text, text.empty() ? "" : " ",
@@ -191,11 +191,13 @@ void read_grid_processor(const checkpoint::HfConfig& files, const ProcessorClass
   processing.limits = {.image = classes.image.range, .video = classes.video.range};
   processing.scaling = classes.image.scaling;
   if (const auto image = files.image_processor()) read_images(*image, classes.image, processing);
-  if (const auto video = files.video_processor()) read_videos(*video, classes.video, processing);
+  const auto video = classes.has_videos() ? files.video_processor() : std::nullopt;
+  if (video) read_videos(*video, classes.video, processing);
   apply_options(media, processing.limits.image, processing);
   processing.assumptions = assumptions(files, classes, processing.limits, processing.scaling);
-  processing.sources = cat(sources("image", files.image_processor(), classes.image, media), " ",
-                           sources("video", files.video_processor(), classes.video, {}));
+  processing.sources = sources("image", files.image_processor(), classes.image, media);
+  if (!classes.has_videos()) return;
+  processing.sources += cat(" ", sources("video", video, classes.video, {}));
 }
 
 VideoBounds read_video_bounds(const checkpoint::HfConfig& files, const MediaOptions& media,

@@ -26,7 +26,9 @@ struct ProcessorClass {
 /// Those of images and of videos.
 struct ProcessorClasses {
   ProcessorClass image;
-  ProcessorClass video;
+  ProcessorClass video{};  ///< without a range: the family takes none
+
+  [[nodiscard]] constexpr bool has_videos() const { return video.range.max_pixels > 0; }
 };
 
 /// Reads what the processor files of all families over grids say, in all spellings, into limits,
