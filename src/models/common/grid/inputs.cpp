@@ -35,15 +35,24 @@ std::vector<BufferDecl> GridInputs::declare(const GridGeometry& geometry,
 
 PatchTables GridInputs::fill(const GridGeometry& geometry, std::span<const ItemPart> parts,
                              InputWriter& writer) {
+  std::vector<GridRun> runs;
+  for (const ItemPart& part : parts) {
+    runs.push_back({&part.plan(), part.pixels(), part.patches(), part.seqs()});
+  }
+  return fill(geometry, runs, writer);
+}
+
+PatchTables GridInputs::fill(const GridGeometry& geometry, std::span<const GridRun> runs,
+                             InputWriter& writer) {
   std::int64_t num_patches = 0;
   std::int64_t num_seqs = 0;
   std::int64_t num_bytes = 0;
-  for (const ItemPart& part : parts) {
-    num_patches += part.patches();
-    num_seqs += part.seqs();
-    num_bytes += std::ssize(part.pixels());
+  for (const GridRun& run : runs) {
+    num_patches += run.patches;
+    num_seqs += run.seqs;
+    num_bytes += std::ssize(run.pixels);
   }
-  check_pixel_offsets(num_bytes, parts.size());
+  check_pixel_offsets(num_bytes, runs.size());
   const TensorView position_rows = writer.claim(kPositions, num_patches);
   const TensorView source_rows = writer.claim(kSources, num_patches);
   const TensorView pixel_bytes = writer.claim(kPixels, num_bytes);
@@ -56,18 +65,17 @@ PatchTables GridInputs::fill(const GridGeometry& geometry, std::span<const ItemP
   std::size_t row = 0;
   std::size_t byte = 0;
   *offsets = 0;
-  for (const ItemPart& part : parts) {
-    const auto rows = static_cast<std::size_t>(part.patches());
-    const std::span<const std::uint8_t> pixels = part.pixels();
-    write_patch_rows(geometry, part.plan(), static_cast<std::int64_t>(byte), pixels.size(),
+  for (const GridRun& run : runs) {
+    const auto rows = static_cast<std::size_t>(run.patches);
+    write_patch_rows(geometry, *run.plan, static_cast<std::int64_t>(byte), run.pixels.size(),
                      {position_rows.as<std::int32_t>() + 4 * row, 4 * rows},
                      {source_rows.as<std::int32_t>() + 4 * row, 4 * rows});
-    writer.copy(pixel_bytes.data + byte, pixels);
-    for (std::int64_t seq = 0; seq < part.seqs(); ++seq, ++offsets) {
-      offsets[1] = offsets[0] + narrow(part.units().patches);
+    writer.copy(pixel_bytes.data + byte, run.pixels);
+    for (std::int64_t seq = 0; seq < run.seqs; ++seq, ++offsets) {
+      offsets[1] = offsets[0] + narrow(run.patches / run.seqs);
     }
     row += rows;
-    byte += pixels.size();
+    byte += run.pixels.size();
   }
   return {{position_rows.as<std::int32_t>(), 4 * row}, {source_rows.as<std::int32_t>(), 4 * row}};
 }

@@ -16,6 +16,15 @@ struct PatchTables {
   std::span<std::int32_t> sources;
 };
 
+/// Grids of one size whose pixels lie one after the other, each an attention sequence: units of an
+/// item, or a view of one.
+struct GridRun {
+  const ItemPlan* plan = nullptr;  ///< of one grid; must outlive the call
+  std::span<const std::uint8_t> pixels;
+  std::int64_t patches = 0;  ///< of all of them
+  std::int64_t seqs = 1;
+};
+
 /// The inputs of a tower over grids of patches: rows in merge-block order, one attention sequence
 /// per temporal patch of an item.
 struct GridInputs {
@@ -35,6 +44,9 @@ struct GridInputs {
   /// than 32-bit offsets reach.
   /// @return the patch rows that were written, for a family that puts them in another order.
   static PatchTables fill(const GridGeometry& geometry, std::span<const ItemPart> parts,
+                          InputWriter& writer);
+  /// The same where an item has grids of several sizes. @param runs in the order of their rows.
+  static PatchTables fill(const GridGeometry& geometry, std::span<const GridRun> runs,
                           InputWriter& writer);
   /// The buffers on the device, for a forward.
   [[nodiscard]] static GridInputs of(const NamedTensors& in);
