@@ -21,6 +21,14 @@
 
 namespace fovea::test {
 
+/// Whether a family computes the tower of the checkpoint in a folder.
+inline bool is_supported(const std::string& folder) {
+  const std::vector<std::string> names = checkpoint::read_hf_config(folder).architectures();
+  return std::ranges::any_of(model_families(), [&](const ModelFamily* family) {
+    return std::ranges::find_first_of(family->architectures, names) != family->architectures.end();
+  });
+}
+
 using RowBytes = std::vector<std::vector<std::byte>>;  ///< f32 rows of each item
 
 /// A family's golden checkpoint, loaded on the CPU.
@@ -122,11 +130,7 @@ inline std::vector<std::string> supported_golden_models() {
   if (roots.size() < 2) return folders;
   for (const std::string& name : golden_families(roots.back(), kCheckpoint)) {
     const std::string folder = golden_folder(name, kCheckpoint);
-    const std::string architecture = checkpoint::read_hf_config(folder).architecture();
-    const bool is_supported = std::ranges::any_of(model_families(), [&](const ModelFamily* family) {
-      return std::ranges::count(family->architectures, architecture) > 0;
-    });
-    if (is_supported && std::ranges::count(folders, folder) == 0) folders.push_back(folder);
+    if (std::ranges::count(folders, folder) == 0 && is_supported(folder)) folders.push_back(folder);
   }
   return folders;
 }

@@ -5,7 +5,9 @@
 
 #include <set>
 
+#include "core/check.h"
 #include "models/config_files.h"
+#include "models/golden_model.h"
 #include "support/expect_error.h"
 #include "support/golden.h"
 
@@ -22,12 +24,18 @@ TEST(Registry, EveryArchitectureFindsItsFamily) {
 }
 
 TEST(Registry, EveryFamilyHasAGoldenModel) {
-  // Data of these is not in the repository, for its size: FOVEA_GOLDEN_DIR names its folder.
-  std::set<std::string_view> covered{"cohere_vision", "deepseek_vl", "gemma3", "paligemma"};
-  for (const std::string& folder : test::golden_models()) {
+  std::set<std::string_view> covered;
+  for (const std::string& folder : test::supported_golden_models()) {
     covered.insert(find_family(known_architecture(checkpoint::read_hf_config(folder))).name);
   }
-  for (const ModelFamily* family : model_families()) EXPECT_TRUE(covered.contains(family->name));
+  const bool has_full_set = test::golden_roots().size() > 1;
+  std::string missing;
+  for (const ModelFamily* family : model_families()) {
+    if (covered.contains(family->name)) continue;
+    EXPECT_FALSE(has_full_set) << family->name << " has no golden model";
+    missing += cat(missing.empty() ? "" : ", ", family->name);
+  }
+  if (!missing.empty()) GTEST_SKIP() << missing << ": in the full set; set FOVEA_GOLDEN_DIR";
 }
 
 TEST(Registry, UnknownArchitecturesAreRefusedWithTheList) {
