@@ -11,6 +11,7 @@
 #include "models/internvl/model.h"
 #include "models/kimi_vl/model.h"
 #include "models/llama4/model.h"
+#include "models/mistral3/model.h"
 #include "models/paligemma/model.h"
 #include "models/qwen2_5_vl/model.h"
 #include "models/qwen2_vl/model.h"
@@ -36,6 +37,8 @@ std::span<const ModelFamily* const> model_families() noexcept {
       &deepseek_vl::family(),
       &cohere_vision::cohere2_family(),
       &cohere_vision::aya_family(),
+      &mistral3::family(),
+      &mistral3::light_on_ocr_family(),
   };
   return families;
 }

@@ -21,10 +21,9 @@ struct Published {
 
 /// Tensors and parameters are those of the modules of transformers 5.17, made on the meta device
 /// from these files; the shapes of all tensors were compared, too. The authors' format of InternVL
-/// stores q, k and v as one. transformers has no modules for three families: Kimi-VL,
-/// DeepSeek-OCR (without the patch embedding of CLIP, which nothing reads) and Step3-VL are sums
-/// over the tensors that docs/reference lists, DeepSeek-OCR's is also the size of its file.
-/// Those of towers with SigLIP are sums, too, over the list of docs/reference/siglip.md.
+/// stores q, k and v as one. From Kimi-VL on they are sums over the tensors that docs/reference
+/// lists, but for Llama 4; DeepSeek-OCR's (without the patch embedding of CLIP, which nothing
+/// reads) is also the size of its file.
 constexpr Published kPublished[] = {
     {"Qwen2-VL-2B-Instruct", 391, 665271296, 1536, 2691},
     {"Qwen2-VL-7B-Instruct", 391, 675759104, 3584, 2691},
@@ -104,6 +103,8 @@ constexpr Published kPublished[] = {
     {"paligemma-3b-pt-448", 439, 415688432, 2048, 1024},
     {"paligemma-3b-pt-896", 439, 419227376, 2048, 4096},
     {"deepseek-vl-1.3b-chat", 393, 309984256, 2048, 576},
+    {"Mistral-Small-3.1-24B-Instruct-2503", 222, 438958080, 5120, 1705},
+    {"pixtral-12b", 222, 434957312, 5120, 2304},
 };
 
 std::string configs() { return FOVEA_TEST_SOURCE_DIR "/tests/configs"; }

@@ -1,0 +1,63 @@
+// The Pixtral tower behind the model protocol. Source: docs/reference/mistral3.md, "Encoder
+// graphs".
+#include "models/mistral3/model.h"
+
+#include <array>
+#include <memory>
+#include <utility>
+
+#include "core/check.h"
+#include "models/common/grid/model.h"
+
+namespace fovea::mistral3 {
+
+namespace {
+
+common::GridTower describe(const Config& c) {
+  const std::int64_t mlp_width = 3 * c.intermediate_size / 2;  // three matrices of that width
+  return {.main_width = c.text_hidden_size,
+          .out_width = c.text_hidden_size,
+          .attention_parity_rows = common::attention_parity(c.hidden_size, mlp_width),
+          .facts = {{"num_hidden_layers", cat(c.num_hidden_layers)},
+                    {"hidden_size", cat(c.hidden_size)},
+                    {"intermediate_size", cat(c.intermediate_size)},
+                    {"num_attention_heads", cat(c.num_attention_heads)},
+                    {"image_size", cat(c.image_size)}}};
+}
+
+std::unique_ptr<EncoderGraphModel> make(const checkpoint::HfConfig& files,
+                                        const MediaOptions& media, common::WeightLoader& loader) {
+  const Config config = parse_config(files);
+  common::GridProcessing processing = read_processing(files, config, media);
+  Weights weights = load_weights(loader, config, processing.scaling.table());
+  return std::make_unique<common::PlainGridModel<Config, Weights>>(
+      describe(config), std::move(processing), config, std::move(weights), &forward);
+}
+
+constexpr std::array<std::string_view, 2> kVisionTower{"Mistral3ForConditionalGeneration",
+                                                       "LlavaForConditionalGeneration"};
+/// The published name, and that of transformers.
+constexpr std::array<std::string_view, 2> kLightOnOcr{"LightOnOCRForConditionalGeneration",
+                                                      "LightOnOcrForConditionalGeneration"};
+
+}  // namespace
+
+const ModelFamily& family() noexcept {
+  static constexpr ModelFamily kFamily{.name = "mistral3",
+                                       .architectures = kVisionTower,
+                                       .anchor_folder = "",
+                                       .anchor_tensor = "vision_tower.patch_conv.weight",
+                                       .make = &make};
+  return kFamily;
+}
+
+const ModelFamily& light_on_ocr_family() noexcept {
+  static constexpr ModelFamily kFamily{.name = "mistral3",
+                                       .architectures = kLightOnOcr,
+                                       .anchor_folder = "",
+                                       .anchor_tensor = "vision_encoder.patch_conv.weight",
+                                       .make = &make};
+  return kFamily;
+}
+
+}  // namespace fovea::mistral3
