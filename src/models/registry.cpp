@@ -12,6 +12,7 @@
 #include "models/kimi_vl/model.h"
 #include "models/llama4/model.h"
 #include "models/mistral3/model.h"
+#include "models/paddleocr_vl/model.h"
 #include "models/paligemma/model.h"
 #include "models/qwen2_5_vl/model.h"
 #include "models/qwen2_vl/model.h"
@@ -39,6 +40,7 @@ std::span<const ModelFamily* const> model_families() noexcept {
       &cohere_vision::aya_family(),
       &mistral3::family(),
       &mistral3::light_on_ocr_family(),
+      &paddleocr_vl::family(),
   };
   return families;
 }

@@ -105,6 +105,7 @@ constexpr Published kPublished[] = {
     {"deepseek-vl-1.3b-chat", 393, 309984256, 2048, 576},
     {"Mistral-Small-3.1-24B-Instruct-2503", 222, 438958080, 5120, 1705},
     {"pixtral-12b", 222, 434957312, 5120, 2304},
+    {"PaddleOCR-VL", 443, 438947440, 1024, 2691},
 };
 
 std::string configs() { return FOVEA_TEST_SOURCE_DIR "/tests/configs"; }

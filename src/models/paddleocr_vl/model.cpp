@@ -1,0 +1,50 @@
+// PaddleOCR-VL behind the model protocol. Source: docs/reference/paddleocr_vl.md, "Encoder graphs".
+#include "models/paddleocr_vl/model.h"
+
+#include <array>
+#include <memory>
+#include <utility>
+
+#include "core/check.h"
+#include "models/common/grid/model.h"
+
+namespace fovea::paddleocr_vl {
+
+namespace {
+
+constexpr std::array<std::string_view, 1> kArchitectures{"PaddleOCRVLForConditionalGeneration"};
+
+common::GridTower describe(const Config& c) {
+  return {.main_width = c.text_hidden_size,
+          .out_width = c.text_hidden_size,
+          .attention_parity_rows = common::attention_parity(c.hidden_size, c.intermediate_size),
+          .facts = {{"num_hidden_layers", cat(c.num_hidden_layers)},
+                    {"hidden_size", cat(c.hidden_size)},
+                    {"intermediate_size", cat(c.intermediate_size)},
+                    {"num_attention_heads", cat(c.num_attention_heads)},
+                    {"image_size", cat(c.image_size)}}};
+}
+
+std::unique_ptr<EncoderGraphModel> make(const checkpoint::HfConfig& files,
+                                        const MediaOptions& media, common::WeightLoader& loader) {
+  const Config config = parse_config(files);
+  common::GridProcessing processing = read_processing(files, config.grid, media);
+  Weights weights = load_weights(loader, config, processing.scaling.table());
+  return std::make_unique<common::PlainGridModel<Config, Weights>>(
+      describe(config), std::move(processing), config, std::move(weights), &forward);
+}
+
+}  // namespace
+
+const ModelFamily& family() noexcept {
+  static constexpr ModelFamily kFamily{
+      .name = "paddleocr_vl",
+      .architectures = kArchitectures,
+      .anchor_folder = "",
+      .anchor_tensor = "visual.vision_model.embeddings.patch_embedding.weight",
+      .make = &make,
+      .has_pixel_range = true};
+  return kFamily;
+}
+
+}  // namespace fovea::paddleocr_vl
