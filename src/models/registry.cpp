@@ -10,6 +10,7 @@
 #include "models/glm4v/model.h"
 #include "models/internvl/model.h"
 #include "models/kimi_vl/model.h"
+#include "models/lfm2_vl/model.h"
 #include "models/llama4/model.h"
 #include "models/mistral3/model.h"
 #include "models/paddleocr_vl/model.h"
@@ -41,6 +42,7 @@ std::span<const ModelFamily* const> model_families() noexcept {
       &mistral3::family(),
       &mistral3::light_on_ocr_family(),
       &paddleocr_vl::family(),
+      &lfm2_vl::family(),
   };
   return families;
 }
