@@ -1,17 +1,18 @@
 // config.json of the three architectures with a Pixtral tower.
 #include "models/mistral3/config.h"
 
-#include <string>
+#include <string_view>
 
 #include "core/check.h"
 #include "models/common/config_reader.h"
 #include "models/common/processor_file.h"
+#include "models/registry.h"
 
 namespace fovea::mistral3 {
 
 namespace {
 
-Format format_of(const std::string& architecture) {
+Format format_of(std::string_view architecture) {
   if (architecture.starts_with("Llava")) return Format::kPixtral;
   return architecture.starts_with("LightOn") ? Format::kLightOnOcr : Format::kMistral3;
 }
@@ -52,7 +53,7 @@ Config parse_config(const checkpoint::HfConfig& files) {
   const JsonView root = files.config.root();
   const JsonView vision = root.at("vision_config");
   Config c;
-  c.format = format_of(files.architecture());
+  c.format = format_of(known_architecture(files));
   if (c.format == Format::kPixtral) {
     const std::string tower = vision.string_or("model_type", "clip_vision_model");
     FOVEA_CHECK(tower == "pixtral", kUnsupported, vision.path(),
