@@ -197,8 +197,7 @@ TEST(HfConfig, SaysThatConfigJsonIsAbsent) {
 TEST(HfConfig, ReadsTheGoldenModel) {
   for (const std::string& folder : test::golden_folders("qwen3_vl", "config.json")) {
     const HfConfig config = read_hf_config(folder);
-    EXPECT_EQ(config.architectures(),
-              std::vector<std::string>{"Qwen3VLForConditionalGeneration"});
+    EXPECT_EQ(config.architectures(), std::vector<std::string>{"Qwen3VLForConditionalGeneration"});
     EXPECT_TRUE(config.image_processor());
     EXPECT_EQ(config.video_processor()->path(), folder + "/video_preprocessor_config.json");
   }
