@@ -21,9 +21,10 @@ struct Published {
 
 /// Tensors and parameters are those of the modules of transformers 5.17, made on the meta device
 /// from these files; the shapes of all tensors were compared, too. The authors' format of InternVL
-/// stores q, k and v as one. From Kimi-VL on they are sums over the tensors that docs/reference
-/// lists, but for Llama 4; DeepSeek-OCR's (without the patch embedding of CLIP, which nothing
-/// reads) is also the size of its file.
+/// stores q, k and v as one, Qwen2.5-Omni as three. The numbers of EXAONE and GLM-OCR are sums over
+/// the tensors of their modules in transformers 5.24; from Kimi-VL on, but for Llama 4, they are
+/// sums over the tensors that docs/reference lists; DeepSeek-OCR's (without the patch embedding of
+/// CLIP, which nothing reads) is also the size of its file.
 constexpr Published kPublished[] = {
     {"Qwen2-VL-2B-Instruct", 391, 665271296, 1536, 2691},
     {"Qwen2-VL-7B-Instruct", 391, 675759104, 3584, 2691},
@@ -32,18 +33,23 @@ constexpr Published kPublished[] = {
     {"Qwen2.5-VL-7B-Instruct", 390, 676550144, 3584, 2691},
     {"Qwen2.5-VL-32B-Instruct", 390, 688841984, 5120, 2691},
     {"Qwen2.5-VL-72B-Instruct", 390, 704573696, 8192, 2691},
+    {"Qwen2.5-Omni-3B", 390, 668684288, 2048, 2691},
+    {"Qwen2.5-Omni-7B", 390, 676550144, 3584, 2691},
+    {"EXAONE-4.5-33B", 342, 1286482944, 5120, 1222},
     {"Qwen3-VL-2B-Instruct", 315, 406957056, 8192, 2040},
     {"Qwen3-VL-4B-Instruct", 315, 415347712, 10240, 2040},
     {"Qwen3-VL-30B-A3B-Instruct", 351, 538631408, 8192, 2040},
     {"Qwen3-VL-235B-A22B-Instruct", 351, 576388336, 16384, 2040},
     {"Qwen3-VL-8B-Instruct", 351, 576388336, 16384, 2040},
     {"Qwen3-VL-32B-Instruct", 351, 595266800, 20480, 2040},
+    {"Qwen3-Omni-30B-A3B-Instruct", 351, 538631408, 8192, 2040},
     {"Qwen3.5-0.8B", 153, 100592896, 1024, 2040},
     {"Qwen3.5-2B", 297, 331416576, 2048, 2040},
     {"Qwen3.5-4B", 297, 333514240, 2560, 2040},
     {"Qwen3.5-35B-A3B", 333, 446571248, 2048, 2040},
     {"Qwen3.5-9B", 333, 456010480, 4096, 2040},
     {"Qwen3.5-27B", 333, 460730096, 5120, 2040},
+    {"GLM-OCR", 347, 434120192, 1536, 2691},
     {"GLM-4.5V", 181, 858681856, 4096, 2691},
     {"GLM-4.1V-9B-Thinking", 181, 892498432, 4096, 2691},
     {"GLM-4.6V-Flash", 181, 892498432, 4096, 2691},
