@@ -85,7 +85,8 @@ bool has_fixed_activation(std::string_view architecture) {
 
 TEST_P(LoadErrors, AnUnknownActivationIsNamedWithThoseThatAreKnown) {
   Json config = Json::parse(test::read_text(folder() + "/config.json"));
-  config["vision_config"]["hidden_act"] = "relu6";
+  const std::string around = config.contains("thinker_config") ? "thinker_config" : "";
+  (around.empty() ? config : config[around])["vision_config"]["hidden_act"] = "relu6";
   checkpoint::HfConfig files = checkpoint::read_hf_config(folder());
   files.config = JsonDocument::parse(config.dump(), "config.json");
   const auto plan = [&] { (void)plan_model(files, {}); };
@@ -94,8 +95,9 @@ TEST_P(LoadErrors, AnUnknownActivationIsNamedWithThoseThatAreKnown) {
     return;
   }
   test::expect_error(ErrorCode::kUnsupported,
-                     "config.json: vision_config.hidden_act: expected gelu_pytorch_tanh, gelu_new, "
-                     "gelu, quick_gelu, silu or swish, got relu6",
+                     cat("config.json: ", around, around.empty() ? "" : ".",
+                         "vision_config.hidden_act: expected gelu_pytorch_tanh, gelu_new, gelu, "
+                         "quick_gelu, silu or swish, got relu6"),
                      plan);
 }
 
