@@ -14,11 +14,9 @@
 #include "engine/family_options.h"
 #include "engine/planned_item.h"
 #include "engine/prepare.h"
-#include "engine/prepare/frame_writer.h"
 #include "graph/capture/graph_set.h"
 #include "graph/graph_config.h"
 #include "media/decode_image.h"
-#include "media/limits.h"
 #include "models/load_model.h"
 #include "models/registry.h"
 

@@ -8,7 +8,9 @@
 
 #include "core/check.h"
 #include "engine/prepare/check_item.h"
+#include "engine/prepare/frame_writer.h"
 #include "engine/video_pruning.h"
+#include "media/limits.h"
 
 namespace fovea {
 

@@ -10,6 +10,7 @@
 #include <set>
 #include <thread>
 
+#include "core/check.h"
 #include "engine/cached/noise.h"
 #include "engine/rows/host_room.h"
 #include "fovea/fovea.h"

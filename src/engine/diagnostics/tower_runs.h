@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "engine/engine_impl.h"
+#include "fovea/diagnostics.h"
 #include "fovea/engine.h"
 
 namespace fovea {

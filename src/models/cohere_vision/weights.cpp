@@ -20,8 +20,9 @@ common::GatedMlp load_projector(common::WeightLoader& loader, const Config& c) {
   const std::int64_t joined = c.joined_width();
   const std::int64_t wide = c.alignment_intermediate_size;
   const auto exchange_halves = [](std::vector<float>& weight, std::vector<float>& bias) {
-    std::ranges::rotate(weight, weight.begin() + std::ssize(weight) / 2);
-    std::ranges::rotate(bias, bias.begin() + std::ssize(bias) / 2);
+    for (std::vector<float>* const rows : {&weight, &bias}) {
+      std::rotate(rows->begin(), rows->begin() + std::ssize(*rows) / 2, rows->end());
+    }
   };
   return {.gate_up = loader.linear_from("multi_modal_projector.linear_1", {wide, joined}, joined,
                                         exchange_halves),

@@ -102,7 +102,7 @@ class UnitsOfAClip : public ::testing::Test {
 
   std::unique_ptr<EncoderGraphModel> model_ = load("qwen3_vl");
   const MediaItem media_ = video_rgb({}, 0, 64, 64, 2.0, "clip");
-  const MediaLimits limits_;
+  const MediaLimits limits_ = {};
   std::int64_t frame_ = 0;  // the number of the next
 };
 
