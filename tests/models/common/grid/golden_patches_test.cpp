@@ -163,7 +163,8 @@ std::vector<std::string> grid_folders() {
     for (const std::string& name : test::golden_families(root, "preprocess.safetensors")) {
       const std::string folder = root + "/" + name;
       const checkpoint::HfConfig files = checkpoint::read_hf_config(folder);
-      if (test::is_supported(folder) && plan_model(files, {})->processor().plan_image(64, 64).has_grid_thw) {
+      if (test::is_supported(folder) &&
+          plan_model(files, {})->processor().plan_image(64, 64).has_grid_thw) {
         folders.push_back(folder);
       }
     }
