@@ -226,7 +226,7 @@ CHECKPOINTS = [
         "m": ck.with_weights(MODEL, lambda _: ck.safetensors(
             {"n" * 20000000: {"dtype": "F32", "shape": [1], "data_offsets": [0, 0]}}))}),
     Case("D21.architecture_of_100_KB", "inspect m", refused("architecture"),
-         {"m": ck.with_config(MODEL, architectures=["A" * 100000])}),
+         {"m": ck.with_config(MODEL, architectures=["A" * 100000], model_type="B" * 100000)}),
 ]
 
 FLAGS = [
