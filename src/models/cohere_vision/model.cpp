@@ -22,22 +22,7 @@ common::ViewTower describe(const Config& c, const Processing& p) {
   return tower;
 }
 
-class Model final : public common::ViewModel {
- public:
-  Model(const Config& config, const Processing& processing, Weights weights)
-      : ViewModel(describe(config, processing), std::make_unique<Processor>(processing)),
-        config_(config),
-        weights_(std::move(weights)) {}
-
-  void forward(ExecContext& ctx, PathId path, const GraphCapacity& capacity, const NamedTensors& in,
-               TensorView out) const override {
-    cohere_vision::forward(ctx, config_, weights_, view_inputs(path, capacity, in), out);
-  }
-
- private:
-  Config config_;
-  Weights weights_;
-};
+using Model = common::PlainViewModel<Config, Weights>;
 
 template <Format kFormat>
 std::unique_ptr<EncoderGraphModel> make(const checkpoint::HfConfig& files,
@@ -45,7 +30,9 @@ std::unique_ptr<EncoderGraphModel> make(const checkpoint::HfConfig& files,
   const Config config = parse_config(files, kFormat);
   const Processing processing = read_processing(files, config, media);
   Weights weights = load_weights(loader, config, processing.views.scaling.table());
-  return std::make_unique<Model>(config, processing, std::move(weights));
+  return std::make_unique<Model>(describe(config, processing),
+                                 std::make_unique<Processor>(processing), config,
+                                 std::move(weights), &forward);
 }
 
 constexpr std::string_view kAnchor = "vision_tower.vision_model.embeddings.patch_embedding.weight";

@@ -18,29 +18,16 @@ common::ViewTower describe(const Config& c) {
           .facts = common::siglip_facts(c.tower)};
 }
 
-class Model final : public common::ViewModel {
- public:
-  Model(const Config& config, common::ViewProcessing processing, Weights weights)
-      : ViewModel(describe(config), std::make_unique<Processor>(std::move(processing))),
-        config_(config),
-        weights_(std::move(weights)) {}
-
-  void forward(ExecContext& ctx, PathId path, const GraphCapacity& capacity, const NamedTensors& in,
-               TensorView out) const override {
-    paligemma::forward(ctx, config_, weights_, view_inputs(path, capacity, in), out);
-  }
-
- private:
-  Config config_;
-  Weights weights_;
-};
+using Model = common::PlainViewModel<Config, Weights>;
 
 std::unique_ptr<EncoderGraphModel> make(const checkpoint::HfConfig& files,
                                         const MediaOptions& media, common::WeightLoader& loader) {
   const Config config = parse_config(files);
   common::ViewProcessing processing = read_processing(files, config, media);
   Weights weights = load_weights(loader, config, processing.scaling.table());
-  return std::make_unique<Model>(config, std::move(processing), std::move(weights));
+  return std::make_unique<Model>(describe(config),
+                                 std::make_unique<Processor>(std::move(processing)), config,
+                                 std::move(weights), &forward);
 }
 
 constexpr std::array<std::string_view, 1> kArchitectures{"PaliGemmaForConditionalGeneration"};

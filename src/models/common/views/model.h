@@ -63,4 +63,29 @@ class ViewModel : public EncoderGraphModel {
   GraphSpec spec_;
 };
 
+/// The model of a family over one path whose forward reads ViewInputs alone.
+template <class Config, class Weights>
+class PlainViewModel final : public ViewModel {
+ public:
+  using Forward = void (*)(ExecContext& ctx, const Config& config, const Weights& weights,
+                           const ViewInputs& in, TensorView out);
+
+  PlainViewModel(ViewTower tower, std::unique_ptr<const ItemProcessor> processor, Config config,
+                 Weights weights, Forward run)
+      : ViewModel(std::move(tower), std::move(processor)),
+        config_(std::move(config)),
+        weights_(std::move(weights)),
+        forward_(run) {}
+
+  void forward(ExecContext& ctx, PathId path, const GraphCapacity& capacity, const NamedTensors& in,
+               TensorView out) const override {
+    forward_(ctx, config_, weights_, view_inputs(path, capacity, in), out);
+  }
+
+ private:
+  Config config_;
+  Weights weights_;
+  Forward forward_;
+};
+
 }  // namespace fovea::common
