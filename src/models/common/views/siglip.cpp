@@ -65,13 +65,18 @@ SiglipTower load_siglip(WeightLoader& loader, const std::string& name, const Sig
           name + "embeddings.position_embedding.weight", positions, positions,
           [&](std::span<const float> table) { return in_patch_order(c.view, 0, width, table); }),
       .blocks = {}};
+  tower.blocks = load_siglip_blocks(loader, name, c);
+  return tower;
+}
+
+BlockSequence load_siglip_blocks(WeightLoader& loader, const std::string& name,
+                                 const SiglipConfig& c) {
   std::vector<Block> blocks;
   for (std::int64_t i = 0; i < c.num_hidden_layers; ++i) {
     const auto block = loader.block(i);
     blocks.push_back(load_block(loader, c, cat(name, "encoder.layers.", i, ".")));
   }
-  tower.blocks = loader.block_sequence(std::move(blocks));
-  return tower;
+  return loader.block_sequence(std::move(blocks));
 }
 
 LayerNorm load_siglip_norm(WeightLoader& loader, const std::string& name, const SiglipConfig& c) {

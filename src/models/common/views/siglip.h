@@ -50,6 +50,11 @@ struct SiglipTower {
                                       const SiglipConfig& config,
                                       const media::NormalizeTable& normalize);
 
+/// The blocks alone, for towers that have them behind patches or positions of their own.
+/// @param name as load_siglip. @param config whose view counts for nothing.
+[[nodiscard]] BlockSequence load_siglip_blocks(WeightLoader& loader, const std::string& name,
+                                               const SiglipConfig& config);
+
 /// The norm behind the blocks, for families that read normed rows.
 [[nodiscard]] LayerNorm load_siglip_norm(WeightLoader& loader, const std::string& name,
                                          const SiglipConfig& config);
