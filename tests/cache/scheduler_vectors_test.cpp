@@ -1,9 +1,13 @@
 // Planning against streams of requests that vLLM 0.33's own scheduler and cache manager ran: every
 // plan, every number of rows and the order of eviction after every step.
 #include <gtest/gtest.h>
+#include <zlib.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
+#include <memory>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -15,6 +19,20 @@ namespace fovea {
 namespace {
 
 using Indices = std::vector<std::size_t>;
+
+/// What a file of gzip holds. @throws std::runtime_error if it cannot be read.
+std::string gunzipped(const std::string& path) {
+  const std::unique_ptr<gzFile_s, int (*)(gzFile)> file(gzopen(path.c_str(), "rb"), &gzclose);
+  if (file == nullptr) throw std::runtime_error("no " + path);
+  std::string text;
+  std::array<char, 1 << 16> block;
+  for (int read = 1; read > 0;) {
+    read = gzread(file.get(), block.data(), block.size());
+    if (read < 0) throw std::runtime_error("cannot unpack " + path);
+    text.append(block.data(), static_cast<std::size_t>(read));
+  }
+  return text;
+}
 
 Indices indices(const JsonView& from, std::string_view key) {
   Indices values;
@@ -135,8 +153,8 @@ class Stream {
 class SchedulerVectors : public ::testing::TestWithParam<const char*> {};
 
 TEST_P(SchedulerVectors, EveryPlanIsThatOfTheReference) {
-  const JsonDocument file =
-      JsonDocument::read(FOVEA_TEST_SOURCE_DIR "/tests/cache/scheduler_vectors.json");
+  const std::string path = FOVEA_TEST_SOURCE_DIR "/tests/cache/scheduler_vectors.json.gz";
+  const JsonDocument file = JsonDocument::parse(gunzipped(path), path);
   const std::vector<JsonView> streams = file.root().at(GetParam()).elements();
   ASSERT_FALSE(streams.empty());
   for (std::size_t index = 0; index < streams.size(); ++index) {
