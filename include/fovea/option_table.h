@@ -33,6 +33,8 @@ template <>
 inline constexpr std::array<std::string_view, 5> kValueNames<AttentionBackend>{
     "auto", "portable", "hopper", "cudnn", "cudnn-or-auto"};
 template <>
+inline constexpr std::array<std::string_view, 2> kValueNames<PruningMethod>{"evs", "vidcom2"};
+template <>
 inline constexpr std::array<std::string_view, 3> kValueNames<GpuWait>{"auto", "spin", "sleep"};
 template <>
 inline constexpr std::array<std::string_view, 3> kValueNames<Quantization>{"none", "fp8", "int8"};
@@ -52,6 +54,7 @@ inline constexpr OptionFacts kOfModel{.effect = RowEffect::kModel, .heading = kD
 inline constexpr OptionFacts kOfCache{.heading = kDeviceHeading, .min = 0};
 inline constexpr OptionFacts kOfGraphs{.heading = kGraphHeading};
 inline constexpr OptionFacts kOfMedia{.heading = kMediaHeading};
+inline constexpr OptionFacts kOfPruning{.effect = RowEffect::kAfterTower, .heading = kMediaHeading};
 inline constexpr OptionFacts kOfPixels{.effect = RowEffect::kMedia, .heading = kMediaHeading};
 }  // namespace detail
 
@@ -225,9 +228,13 @@ constexpr auto option_table(std::type_identity<EngineOptions>) {
              detail::kOfGraphs),
       option_part(&EngineOptions::media),
       option("video_pruning_rate", &EngineOptions::video_pruning_rate,
-             "Part of the rows of a video to drop, those most like the frame before; "
-             "videos of Qwen2.5-VL and Qwen3-VL only, which then run eagerly",
-             {.effect = RowEffect::kAfterTower, .heading = kMediaHeading})};
+             "Part of the rows of a video to drop, by the method below; of the families whose "
+             "reference does so. Such videos run eagerly",
+             detail::kOfPruning),
+      option("video_pruning_method", &EngineOptions::video_pruning_method,
+             "Which rows of a video to drop: evs those most like the frame before, vidcom2 "
+             "those most like the rest of their frame and of the video",
+             detail::kOfPruning)};
 }
 
 /// Of a call. What else EncodeOptions holds says where rows go and when the call ends.

@@ -121,6 +121,12 @@ enum class GpuWait : std::uint8_t {
   kSleep,  ///< until the GPU's interrupt: leaves the processor to others, some 0.1 ms longer
 };
 
+/// Which rows of a video stay where some are dropped (docs/models/qwen3_vl.md, "Pruned videos").
+enum class PruningMethod : std::uint8_t {
+  kEvs,      ///< those that differ most from the frame before: efficient video sampling
+  kVidCom2,  ///< those that are least like the means of their frame and of the video
+};
+
 /// How weights are kept on the device.
 enum class Quantization : std::uint8_t {
   kNone,
@@ -166,9 +172,11 @@ struct EngineOptions {
   /// Packed by units, those of a call that hold the same pixels on the same grid are encoded once,
   /// and their rows copied: the same bits.
   bool reuse_units = true;
-  /// Part q of the rows of a video that is dropped after the tower, 0 <= q < 1: those most like the
-  /// rows of the frame before. Videos then run without graphs. Qwen2.5-VL and Qwen3-VL only.
+  /// Part q of the rows of a video that is dropped after the tower, 0 <= q < 1, by the method
+  /// below. Videos then run without graphs. Error(kUnsupported) where the reference does not prune
+  /// those of the model so.
   double video_pruning_rate = 0;
+  PruningMethod video_pruning_method = PruningMethod::kEvs;
   /// Bytes of host memory for the rows of items that were encoded before, so that equal items are
   /// encoded once (docs/encoder_cache.md). Of an engine on GPUs the memory is pinned, and allocated
   /// at loading; of one on a CPU it grows as it fills. 0: no cache.

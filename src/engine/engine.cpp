@@ -10,7 +10,7 @@
 #include "engine/call_scope.h"
 #include "engine/engine_impl.h"
 #include "engine/prepare/check_item.h"
-#include "engine/video_pruning.h"
+#include "engine/pruning/video_pruning.h"
 #include "graph/graph_stats.h"
 
 namespace fovea {
@@ -109,12 +109,12 @@ void Engine::Impl::run(Call& call, CachedCall& cached) {
 }
 
 void Engine::Impl::finish(const Selection& items) {
-  if (options.video_pruning_rate == 0) return;
+  const PruningRule rule = pruning_of(options);
   for (const Item* item : items) {
     Embedding& result = item->result();
     const bool is_encoded = !is_finished(*item->media) && !result.error;
-    if (is_encoded && result.modality == Modality::kVideo) {
-      prune_video(result, options.video_pruning_rate, decode_pool);
+    if (is_encoded && rule.applies_to(result.modality)) {
+      prune_video(result, rule, decode_pool);
     }
   }
 }
@@ -178,8 +178,8 @@ void Engine::Impl::submit(GroupSession& session, const PreparedWindows::Window& 
       call.fail(item, *item.prepared.error);
     } else if (is_finished(*item.media)) {
       take_finished(call, item);
-    } else if (call.has_room(item, final_rows(item.wanted(item.prepared.item.plan),
-                                              options.video_pruning_rate))) {
+    } else if (call.has_room(
+                   item, final_rows(item.wanted(item.prepared.item.plan), pruning_of(options)))) {
       if (!window.replicas.empty()) {
         assignment.order.push_back(items.size());
         ++assignment.counts[window.replicas[i]];
@@ -211,7 +211,7 @@ std::optional<TowerItem> Engine::Impl::take_units(GroupSession& session, Call& c
     return std::nullopt;
   }
   const ItemPlan plan = item.wanted(prepared.item.plan);
-  if (is_first && call.has_room(item, final_rows(plan, options.video_pruning_rate))) {
+  if (is_first && call.has_room(item, final_rows(plan, pruning_of(options)))) {
     if (item.claim && !prepared.is_last) {
       item.claim->bypass();  // it would hold the item as a whole
       item.claim.reset();

@@ -76,7 +76,7 @@ struct Engine::Impl {
             .processes = decode_processes.get(),
             .log = options.log,
             .most_bytes = are_cut ? window_budget_bytes(decode_pool.size()) : 0,
-            .video_pruning_rate = options.video_pruning_rate};
+            .pruning = pruning_of(options)};
   }
   /// All devices are of one kind.
   [[nodiscard]] bool on_host() const { return backends.front().device->properties().host_memory; }
@@ -93,7 +93,7 @@ struct Engine::Impl {
   std::string directory;
   EngineOptions options;
   const std::shared_ptr<const PlanContext> plan_context =
-      std::make_shared<const PlanContext>(PlanContext{options.video_pruning_rate});
+      std::make_shared<const PlanContext>(PlanContext{pruning_of(options)});
   checkpoint::HfConfig files;
   std::vector<Backend> backends;      // one per replica
   std::vector<EnergyCounter> energy;  // of these; none on CPUs

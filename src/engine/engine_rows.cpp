@@ -7,7 +7,7 @@
 #include "core/row_dtype.h"
 #include "engine/engine_impl.h"
 #include "engine/prepare/check_item.h"
-#include "engine/video_pruning.h"
+#include "engine/pruning/video_pruning.h"
 
 namespace fovea {
 
@@ -24,24 +24,22 @@ void Engine::Impl::check_room(Call& call) {
   for (Item& item : call.items) {
     const bool is_known = item.plan || is_finished(*item.media);
     if (!is_known) continue;
-    const std::int64_t rows = item.plan
-                                  ? final_rows(item.wanted(*item.plan), options.video_pruning_rate)
-                                  : num_finished_rows(*item.media);
+    const std::int64_t rows = item.plan ? final_rows(item.wanted(*item.plan), pruning_of(options))
+                                        : num_finished_rows(*item.media);
     if (!call.has_room(item, rows)) ++call.done;
   }
 }
 
 RowTarget Engine::Impl::tower_target(const Item& item) const {
   RowTarget target = item.target;
-  const bool is_pruned = options.video_pruning_rate > 0 && item.media->modality == Modality::kVideo;
-  if (is_pruned) target.block = nullptr;
+  if (pruning_of(options).applies_to(item.media->modality)) target.block = nullptr;
   return target;
 }
 
 std::int64_t Engine::Impl::remaining_rows(const Embedding& whole) const {
-  const bool is_pruned = options.video_pruning_rate > 0 && whole.modality == Modality::kVideo;
-  return is_pruned ? num_retained(whole.rows, whole.grid_thw.value()[0], options.video_pruning_rate)
-                   : whole.rows;
+  const PruningRule rule = pruning_of(options);
+  return rule.applies_to(whole.modality) ? num_retained(whole.rows, whole.grid_thw.value()[0], rule)
+                                         : whole.rows;
 }
 
 void Engine::Impl::take_finished(Call& call, Item& item) {

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "core/check.h"
-#include "engine/video_pruning.h"
+#include "engine/pruning/video_pruning.h"
 #include "models/registry.h"
 
 namespace fovea {
@@ -26,7 +26,7 @@ void check_pixel_range(std::string_view architecture, const MediaOptions& media)
 }  // namespace
 
 void check_family_options(std::string_view architecture, const EngineOptions& options) {
-  check_video_pruning(architecture, options.video_pruning_rate);
+  check_video_pruning(architecture, pruning_of(options));
   check_pixel_range(architecture, options.media);
 }
 

@@ -78,7 +78,7 @@ PackingPlan pack_sizes(const ItemProcessor& processor, std::span<const ItemSize>
   for (const ItemSize& size : sizes) {
     check_interrupt();
     items.emplace_back(plan_item(processor, size, options.media.limits));
-    plan.items.push_back(describe(*items.back(), options.video_pruning_rate));
+    plan.items.push_back(describe(*items.back(), pruning_of(options)));
   }
   const std::size_t head = head_items(limits, items);
   add_batches(limits, CallSizes(items).first(head), 0, plan);

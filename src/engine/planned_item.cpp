@@ -9,7 +9,6 @@
 #include "core/check.h"
 #include "engine/prepare/check_item.h"
 #include "engine/prepare/frame_writer.h"
-#include "engine/video_pruning.h"
 #include "media/limits.h"
 
 namespace fovea {
@@ -39,24 +38,23 @@ std::optional<std::int64_t> PlannedItem::patches() const noexcept {
 std::optional<std::int64_t> PlannedItem::rows() const {
   if (is_finished(*media_)) return num_finished_rows(*media_);
   if (!plan_) return std::nullopt;
-  return final_rows(plan_->sizes, plan_->context->video_pruning_rate);
+  return final_rows(plan_->sizes, plan_->context->pruning);
 }
 
 std::optional<ItemInfo> PlannedItem::info() const {
   const std::optional<std::int64_t> known = rows();
   if (!known) return std::nullopt;
   ItemInfo info = plan_
-                      ? describe(plan_->sizes, plan_->context->video_pruning_rate)
+                      ? describe(plan_->sizes, plan_->context->pruning)
                       : ItemInfo{.modality = media_->modality, .grid_thw = finished_grid(*media_)};
   info.name = media_->name;
   info.rows = *known;
   return info;
 }
 
-std::int64_t final_rows(const ItemPlan& plan, double video_pruning_rate) {
-  const bool is_pruned = video_pruning_rate > 0 && plan.modality == Modality::kVideo;
-  return is_pruned ? num_retained(plan.spec.out_rows, plan.grid[0], video_pruning_rate)
-                   : plan.spec.out_rows;
+std::int64_t final_rows(const ItemPlan& plan, const PruningRule& pruning) {
+  return pruning.applies_to(plan.modality) ? num_retained(plan.spec.out_rows, plan.grid[0], pruning)
+                                           : plan.spec.out_rows;
 }
 
 std::string size_name(std::int64_t width_px, std::int64_t height_px,
@@ -75,7 +73,7 @@ ItemPlan plan_item(const ItemProcessor& processor, const ItemSize& size,
   return plan_size(processor, size, name, limits);
 }
 
-ItemInfo describe(const ItemPlan& plan, double video_pruning_rate) {
+ItemInfo describe(const ItemPlan& plan, const PruningRule& pruning) {
   ItemInfo info;
   info.name =
       size_name(plan.source_width_px, plan.source_height_px,
@@ -88,7 +86,7 @@ ItemInfo describe(const ItemPlan& plan, double video_pruning_rate) {
   info.resized_height_px = plan.resized_height_px;
   if (plan.has_grid_thw) info.grid_thw = plan.grid;
   info.patches = plan.spec.input_rows;
-  info.rows = final_rows(plan, video_pruning_rate);
+  info.rows = final_rows(plan, pruning);
   info.units = units_of(plan.spec);
   return info;
 }

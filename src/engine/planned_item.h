@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "engine/pruning/video_pruning.h"
 #include "fovea/planned_item.h"
 #include "fovea/tower/models/item_processor.h"
 
@@ -12,7 +13,7 @@ namespace fovea {
 
 /// What the plans of an engine have in common, and it knows them by.
 struct PlanContext {
-  double video_pruning_rate = 0;  ///< EngineOptions::video_pruning_rate
+  PruningRule pruning;
 };
 
 struct PlannedItem::Plan {
@@ -21,7 +22,7 @@ struct PlannedItem::Plan {
 };
 
 /// Rows of an item after pruning.
-[[nodiscard]] std::int64_t final_rows(const ItemPlan& plan, double video_pruning_rate);
+[[nodiscard]] std::int64_t final_rows(const ItemPlan& plan, const PruningRule& pruning);
 
 /// "640x480", or "640x480x8f" for a video.
 [[nodiscard]] std::string size_name(std::int64_t width_px, std::int64_t height_px,
@@ -32,6 +33,6 @@ struct PlannedItem::Plan {
                                  const MediaLimits& limits);
 
 /// What becomes of an item, named by its size.
-[[nodiscard]] ItemInfo describe(const ItemPlan& plan, double video_pruning_rate);
+[[nodiscard]] ItemInfo describe(const ItemPlan& plan, const PruningRule& pruning);
 
 }  // namespace fovea

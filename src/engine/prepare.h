@@ -11,6 +11,7 @@
 #include "engine/prepare/decode_budget.h"
 #include "engine/prepare/frame_writer.h"
 #include "engine/prepare/window_budget.h"
+#include "engine/pruning/video_pruning.h"
 #include "fovea/embedding.h"
 #include "fovea/log.h"
 #include "fovea/media.h"
@@ -43,7 +44,7 @@ struct PrepareContext {
   LogSink* log = nullptr;                       ///< warned of frames that are lost
   /// A video of more pixels is not prepared as a whole, but by UnitStream. 0: any is.
   std::size_t most_bytes = 0;
-  double video_pruning_rate = 0;  ///< of the engine, for rows that are to have room
+  PruningRule pruning = {};  ///< of the engine, for rows that are to have room
 };
 
 /// Where the units of a long video go: PreparedMedia with these units, the last with what is known

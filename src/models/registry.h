@@ -14,6 +14,12 @@ namespace common {
 class WeightLoader;
 }
 
+/// The `architectures` of a family whose videos may be pruned, by each PruningMethod.
+struct Prunable {
+  std::span<const std::string_view> evs = {};
+  std::span<const std::string_view> vidcom2 = {};
+};
+
 /// One family of vision towers. A new family is one folder and one line in registry.cpp.
 struct ModelFamily {
   std::string_view name;                            ///< folder under models/
@@ -38,8 +44,7 @@ struct ModelFamily {
   /// Another name of `anchor_folder`, which some of the checkpoints have; empty if none has.
   std::string_view other_folder = {};
 
-  /// The `architectures` whose videos may be pruned (EngineOptions::video_pruning_rate).
-  std::span<const std::string_view> prunable = {};
+  Prunable prunable = {};
 };
 
 /// All families, in the order of docs/models.md.

@@ -13,6 +13,7 @@ class Options(TypedDict, total=False):
     seed: int
     max_num_batched_tokens: int
     video_pruning_rate: float
+    video_pruning_method: str
     encoder_cache_bytes: int
     encoder_device_cache_size: int
     measure_graphs: bool

@@ -18,10 +18,10 @@ namespace fovea::qwen2_5_vl {
 namespace {
 
 constexpr std::array kArchitectures = std::to_array<std::string_view>(
-    {"Qwen2_5_VLForConditionalGeneration", "Qwen2_5OmniForConditionalGeneration",
-     "Qwen2_5OmniModel", "Qwen2_5OmniThinkerForConditionalGeneration",
-     "Exaone4_5_ForConditionalGeneration", "OpenCUAForConditionalGeneration"});
-constexpr std::span kPrunable = std::span(kArchitectures).first<1>();
+    {"Qwen2_5_VLForConditionalGeneration", "Exaone4_5_ForConditionalGeneration",
+     "Qwen2_5OmniForConditionalGeneration", "Qwen2_5OmniModel",
+     "Qwen2_5OmniThinkerForConditionalGeneration", "OpenCUAForConditionalGeneration"});
+constexpr Prunable kPrunable{.evs = std::span(kArchitectures).first<2>()};
 
 /// As in GraphSpec. Only some blocks attend to all rows of a frame, and a gated MLP has three GEMMs
 /// of its width where others have two.

@@ -19,11 +19,12 @@ namespace {
 constexpr std::array kArchitectures = std::to_array<std::string_view>(
     {"Qwen3VLForConditionalGeneration", "Qwen3VLMoeForConditionalGeneration",
      "Qwen3_5ForConditionalGeneration", "Qwen3_5MoeForConditionalGeneration",
-     "Qwen4ExpForConditionalGeneration", "Qwen3OmniMoeForConditionalGeneration",
-     "Qwen3OmniMoeThinkerForConditionalGeneration", "CohereCompassForConditionalGeneration",
-     "InternS1ProForConditionalGeneration", "ColQwen3", "OpsColQwen3Model",
+     "Qwen4ExpForConditionalGeneration", "InternS1ProForConditionalGeneration",
+     "CohereCompassForConditionalGeneration", "Qwen3OmniMoeForConditionalGeneration",
+     "Qwen3OmniMoeThinkerForConditionalGeneration", "ColQwen3", "OpsColQwen3Model",
      "Qwen3VLNemotronEmbedModel"});
-constexpr std::span kQwen3Vl = std::span(kArchitectures).first<2>();
+constexpr Prunable kPrunable{.evs = std::span(kArchitectures).first<7>(),
+                             .vidcom2 = std::span(kArchitectures).first<6>()};
 
 common::GridTower describe(const Config& c) {
   return {.main_width = c.out_hidden_size,
@@ -56,7 +57,7 @@ const ModelFamily& family() noexcept {
                                        .anchor_tensor = "patch_embed.proj.weight",
                                        .make = &make,
                                        .has_pixel_range = true,
-                                       .prunable = kQwen3Vl};
+                                       .prunable = kPrunable};
   return kFamily;
 }
 
