@@ -24,8 +24,8 @@ std::string files_text(const checkpoint::WeightSource& weights) {
 std::string weight_prefix(const ModelFamily& family, const checkpoint::WeightSource& weights) {
   if (weights.is_dummy()) return cat("model.", family.anchor_folder);
   auto prefix = checkpoint::find_prefix(weights, family.anchor_folder, family.anchor_tensor);
-  if (!prefix && !family.other_folder.empty()) {
-    prefix = checkpoint::find_prefix(weights, family.other_folder, family.anchor_tensor);
+  if (!prefix && family.other_folder) {
+    prefix = checkpoint::find_prefix(weights, *family.other_folder, family.anchor_tensor);
   }
   FOVEA_CHECK(prefix.has_value(), kNotFound, weights.directory(),
               ": checkpoint holds no vision tower: none of the ", weights.names().size(),

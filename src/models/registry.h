@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <span>
 #include <string_view>
 
@@ -41,8 +42,8 @@ struct ModelFamily {
   /// and max_pixels replace.
   bool has_pixel_range = false;
 
-  /// Another name of `anchor_folder`, which some of the checkpoints have; empty if none has.
-  std::string_view other_folder = {};
+  /// Another name of `anchor_folder`, which some of the checkpoints have; "" where some have none.
+  std::optional<std::string_view> other_folder = {};
 
   Prunable prunable = {};
 };

@@ -131,7 +131,7 @@ TEST(CheckModel, ReportsATensorWhoseRankIsAboveOurs) {
 
 TEST(CheckModel, RefusesACheckpointWithoutATower) {
   const test::TemporaryDirectory folder;
-  const auto weights = checkpoint_with(folder, {"lm_head.weight", "patch_embed.proj.weight"});
+  const auto weights = checkpoint_with(folder, {"lm_head.weight", "patch_embed.weight"});
   test::expect_error(ErrorCode::kNotFound,
                      folder.path() +
                          ": checkpoint holds no vision tower: none of the 2 tensors in "

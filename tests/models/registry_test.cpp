@@ -107,7 +107,7 @@ TEST(Registry, ARefusalNamesTheNearestFamilyAndThePageForATowerOfOnesOwn) {
                        [&] { (void)architecture_of("\"architectures\": [\"" + name + "\"]"); });
   };
   expect_nearest("Qwen2VLAudioModel", "the nearest family is qwen2_vl; ");
-  expect_nearest("QianfanOCRForConditionalGeneration", "the nearest family is internvl; ");
+  expect_nearest("NVLM_D", "the nearest family is internvl; ");
   expect_nearest("NoSuchModel", "");
   EXPECT_EQ(nearest_family("glm9_vl"), "glm4v") << "a model_type is spelled in lower case";
 }

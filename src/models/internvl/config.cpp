@@ -18,13 +18,13 @@ struct Keys {
 };
 
 Keys keys_of(Format format) {
-  if (format == Format::kNative) {
+  if (format != Format::kChat) {
     return {.qkv_bias = "attention_bias",
             .qk_normalization = "use_qk_norm",
             .select_layer = "vision_feature_layer",
             .projector_act = "projector_hidden_act",
             .language_model = "text_config",
-            .defaults = {.format = format}};
+            .defaults = {.format = format, .qkv_bias = format == Format::kQianfan}};
   }
   // The projector's activation is fixed in the authors' code.
   return {.qkv_bias = "qkv_bias",

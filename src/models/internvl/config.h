@@ -8,9 +8,10 @@
 
 namespace fovea::internvl {
 
-/// The two formats of checkpoints: the same tower under other names, in config.json and among the
+/// The formats of checkpoints: the same tower under other names, in config.json and among the
 /// tensors. InternVLChatModel is the authors', InternVLForConditionalGeneration is transformers'.
-enum class Format : std::uint8_t { kChat, kNative };
+/// Qianfan-OCR has the keys of the one in its vision_config and is the other in all else.
+enum class Format : std::uint8_t { kChat, kNative, kQianfan };
 
 /// The vision tower's fields of config.json, named as in the authors' format. Defaults are those of
 /// InternViT-300M.

@@ -16,6 +16,11 @@ namespace fovea::internvl {
 
 namespace {
 
+constexpr std::array<std::string_view, 2> kChat{"InternVLChatModel",
+                                                "QianfanOCRForConditionalGeneration"};
+constexpr std::array<std::string_view, 2> kNative{"InternVLForConditionalGeneration",
+                                                  "InternS1ForConditionalGeneration"};
+
 common::ViewTower describe(const Config& c, const Processing& p) {
   std::vector<Modality> modalities{Modality::kImage};
   if (p.video_refusal.empty()) modalities.push_back(Modality::kVideo);
@@ -53,15 +58,12 @@ class Model final : public common::ViewModel {
 template <Format kFormat>
 std::unique_ptr<EncoderGraphModel> make(const checkpoint::HfConfig& files,
                                         const MediaOptions& media, common::WeightLoader& loader) {
-  const Config config = parse_config(files, kFormat);
+  const bool is_qianfan = known_architecture(files) == kChat[1];
+  const Config config = parse_config(files, is_qianfan ? Format::kQianfan : kFormat);
   const Processing processing = read_processing(files, config, media);
   Weights weights = load_weights(loader, config, processing.normalize);
   return std::make_unique<Model>(config, processing, std::move(weights));
 }
-
-constexpr std::array<std::string_view, 1> kChat{"InternVLChatModel"};
-constexpr std::array<std::string_view, 2> kNative{"InternVLForConditionalGeneration",
-                                                  "InternS1ForConditionalGeneration"};
 
 }  // namespace
 

@@ -85,7 +85,7 @@ void read_native(const checkpoint::HfConfig& files, Processing& p) {
 
 Processing read_processing(const checkpoint::HfConfig& files, const Config& c,
                            const MediaOptions& media) {
-  const bool chat = c.format == Format::kChat;
+  const bool chat = c.format != Format::kNative;
   const auto engine = chat ? media::ResizeEngine::kPillow : media::ResizeEngine::kTorchvision;
   Processing p{.view = c.view, .engine = common::resize_engine(media, engine)};
   chat ? read_chat(files.config.root(), p) : read_native(files, p);

@@ -25,7 +25,7 @@ struct Names {
 };
 
 Names names_of(Format format) {
-  if (format == Format::kChat) {
+  if (format != Format::kNative) {
     return {.class_embedding = "vision_model.embeddings.class_embedding",
             .position_embedding = "vision_model.embeddings.position_embedding",
             .patch_embedding = "vision_model.embeddings.patch_embedding",

@@ -14,7 +14,8 @@ namespace fovea::qwen2_vl {
 
 namespace {
 
-constexpr std::array<std::string_view, 1> kArchitectures{"Qwen2VLForConditionalGeneration"};
+constexpr std::array<std::string_view, 2> kArchitectures{"Qwen2VLForConditionalGeneration",
+                                                         "JinaVLForRanking"};
 
 common::GridTower describe(const Config& c) {
   return {.main_width = c.hidden_size,

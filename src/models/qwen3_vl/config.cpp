@@ -17,7 +17,8 @@ namespace {
 
 /// Whether the configuration class of an architecture has no levels unless a file lists them.
 bool assumes_no_levels(std::string_view architecture) {
-  constexpr std::array<std::string_view, 3> kNone{"Qwen3_5", "Qwen4Exp", "InternS1Pro"};
+  constexpr std::array<std::string_view, 6> kNone{"Qwen3_5",         "Qwen4Exp",   "InternS1Pro",
+                                                  "InternS2Preview", "ColQwen3_5", "ClefFlash"};
   return std::ranges::any_of(kNone, [&](auto name) { return architecture.starts_with(name); });
 }
 

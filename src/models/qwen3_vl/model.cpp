@@ -20,11 +20,13 @@ constexpr std::array kArchitectures = std::to_array<std::string_view>(
     {"Qwen3VLForConditionalGeneration", "Qwen3VLMoeForConditionalGeneration",
      "Qwen3_5ForConditionalGeneration", "Qwen3_5MoeForConditionalGeneration",
      "Qwen4ExpForConditionalGeneration", "InternS1ProForConditionalGeneration",
-     "CohereCompassForConditionalGeneration", "Qwen3OmniMoeForConditionalGeneration",
-     "Qwen3OmniMoeThinkerForConditionalGeneration", "ColQwen3", "OpsColQwen3Model",
-     "Qwen3VLNemotronEmbedModel"});
-constexpr Prunable kPrunable{.evs = std::span(kArchitectures).first<7>(),
-                             .vidcom2 = std::span(kArchitectures).first<6>()};
+     "InternS2PreviewForConditionalGeneration", "CohereCompassForConditionalGeneration",
+     "Qwen3OmniMoeForConditionalGeneration", "Qwen3OmniMoeThinkerForConditionalGeneration",
+     "ColQwen3", "ColQwen3_5", "OpsColQwen3Model", "Qwen3VLNemotronEmbedModel",
+     "ClefFlashForJointSchema", "Cosmos3OmniForConditionalGeneration",
+     "Cosmos3ForConditionalGeneration", "Alpamayo2Super"});
+constexpr Prunable kPrunable{.evs = std::span(kArchitectures).first<8>(),
+                             .vidcom2 = std::span(kArchitectures).first<7>()};
 
 common::GridTower describe(const Config& c) {
   return {.main_width = c.out_hidden_size,
@@ -57,6 +59,7 @@ const ModelFamily& family() noexcept {
                                        .anchor_tensor = "patch_embed.proj.weight",
                                        .make = &make,
                                        .has_pixel_range = true,
+                                       .other_folder = "",
                                        .prunable = kPrunable};
   return kFamily;
 }

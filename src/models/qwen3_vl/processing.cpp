@@ -4,7 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string>
+#include <vector>
 
+#include "core/check.h"
 #include "models/common/config_reader.h"
 #include "models/common/grid/processor_file.h"
 
@@ -63,6 +66,15 @@ common::ProcessorClasses classes_for(const checkpoint::HfConfig& files) {
   return classes;
 }
 
+/// Alpamayo's limits of an image stand in config.json and count whatever the processor file says.
+void read_own_limits(const JsonView& root, const MediaOptions& media, common::PixelRange& range) {
+  if (!media.min_pixels) range.min_pixels = common::read_size(root, "min_pixels", 163840);
+  if (!media.max_pixels) range.max_pixels = common::read_size(root, "max_pixels", 196608);
+  FOVEA_CHECK(range.min_pixels <= range.max_pixels, kCorruptData, root.path(),
+              ": expected min_pixels <= max_pixels, got ", range.min_pixels, " and ",
+              range.max_pixels);
+}
+
 }  // namespace
 
 common::GridProcessing read_processing(const checkpoint::HfConfig& files,
@@ -70,6 +82,9 @@ common::GridProcessing read_processing(const checkpoint::HfConfig& files,
                                        const MediaOptions& media) {
   common::GridProcessing p{.geometry = grid};
   common::read_grid_processor(files, classes_for(files), media, p);
+  if (files.architectures() == std::vector<std::string>{"Alpamayo2Super"}) {
+    read_own_limits(files.config.root(), media, p.limits.image);
+  }
   const VideoBounds bounds = common::read_video_bounds(files, media, {});
   p.image_size = [factor = grid.resize_factor(), range = p.limits.image](std::int64_t height_px,
                                                                          std::int64_t width_px) {

@@ -7,6 +7,7 @@
 
 #include "models/config_files.h"
 #include "models/load_model.h"
+#include "support/expect_error.h"
 
 namespace fovea::qwen3_vl {
 namespace {
@@ -22,14 +23,33 @@ std::unique_ptr<EncoderGraphModel> planner(const std::string& architecture,
 
 TEST(Qwen3VlModel, OneTowerServesAllItsArchitectures) {
   for (const std::string_view architecture : family().architectures) {
-    const bool has_deepstack = !architecture.starts_with("Qwen3_5") &&
-                               !architecture.starts_with("Qwen4Exp") &&
-                               !architecture.starts_with("InternS1Pro");
+    const bool has_deepstack =
+        !architecture.starts_with("Qwen3_5") && !architecture.starts_with("Qwen4Exp") &&
+        !architecture.starts_with("InternS1Pro") && !architecture.starts_with("InternS2Preview") &&
+        !architecture.starts_with("ColQwen3_5") && !architecture.starts_with("ClefFlash");
     const auto model = planner(std::string(architecture));
     EXPECT_EQ(model->graph_spec().main_width, 4096) << architecture;
     EXPECT_EQ(model->graph_spec().out_width, has_deepstack ? 4 * 4096 : 4096) << architecture;
     EXPECT_EQ(model->path_width(0), model->graph_spec().out_width) << architecture;
   }
+}
+
+TEST(Qwen3VlModel, AlpamayosLimitsOfImagesStandInItsConfiguration) {
+  const auto grid_of = [](const std::string& limits) {
+    const auto model = plan_model(
+        test::config_files(
+            {.config = "{\"architectures\": [\"Alpamayo2Super\"]" + limits +
+                       R"(, "vlm_config": {"vision_config": {"out_hidden_size": 64}}})",
+             .preprocessor = R"({"size": {"shortest_edge": 65536, "longest_edge": 16777216}})"}),
+        {});
+    return model->processor().plan_image(1920, 1080).grid;
+  };
+  constexpr std::array<std::int64_t, 3> kDefault{1, 20, 36};  // 184,320 pixels
+  constexpr std::array<std::int64_t, 3> kSmaller{1, 14, 26};  // 93,184
+  EXPECT_EQ(grid_of(""), kDefault);
+  EXPECT_EQ(grid_of(", \"min_pixels\": 4096, \"max_pixels\": 100000"), kSmaller);
+  test::expect_error(ErrorCode::kCorruptData, "expected min_pixels <= max_pixels",
+                     [&] { (void)grid_of(", \"max_pixels\": 4096"); });
 }
 
 TEST(Qwen3VlModel, LimitsVideosAsTheClassThatReadsThemDoes) {
