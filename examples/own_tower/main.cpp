@@ -99,7 +99,9 @@ int run(const std::string& device_name, const std::optional<std::string>& folder
   using fovea::checkpoint::WeightSource;
   const fovea::Backend backend = fovea::make_backend(device_name);
   fovea::Device& device = *backend.device;
-  const vit::Model model(folder ? WeightSource::open(*folder) : WeightSource::dummy(7), device);
+  const WeightSource source = folder ? WeightSource::open(*folder) : WeightSource::dummy(7);
+  fovea::TowerWeights weights(source, device);
+  const vit::Model model(weights);
 
   fovea::GraphManagerOptions options;
   options.user.encoder_cudagraph_token_budgets = {16, 32, 48};

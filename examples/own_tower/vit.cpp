@@ -22,37 +22,16 @@ void require(bool holds, const std::string& otherwise) {
   if (!holds) throw fovea::Error(fovea::ErrorCode::kInvalidArgument, otherwise);
 }
 
-/// Reads tensors by name and puts them on a device.
+/// Layers by name.
 struct Loader {
-  const fovea::checkpoint::WeightSource& weights;
-  fovea::Device& device;
-  std::unique_ptr<fovea::Stream> stream = device.create_copy_stream();
+  fovea::TowerWeights& weights;
 
-  [[nodiscard]] std::vector<float> values(const std::string& name, const fovea::Shape& shape) {
-    const fovea::ConstTensorView stored = weights.tensor(name, shape);
-    require(stored.shape == shape, name + " has another shape");
-    std::vector<float> wide(static_cast<std::size_t>(shape.elements()));
-    fovea::widen_to_f32(stored.dtype, stored.data, wide.data(), wide.size());
-    return wide;
+  [[nodiscard]] Norm norm(const std::string& name) const {
+    return {weights.f32(name + ".weight", {kHidden}), weights.f32(name + ".bias", {kHidden})};
   }
-  [[nodiscard]] static fovea::ConstTensorView view(const std::vector<float>& values,
-                                                   const fovea::Shape& shape) {
-    return {reinterpret_cast<const std::byte*>(values.data()), DType::kF32, shape};
-  }
-  [[nodiscard]] fovea::Tensor f32(const std::string& name, const fovea::Shape& shape) {
-    return fovea::upload(device, *stream, view(values(name, shape), shape));
-  }
-  [[nodiscard]] ops::PackedLinear linear(const std::string& name, std::int64_t in,
-                                         std::int64_t out) {
-    const std::vector<float> weight = values(name + ".weight", {out, in});
-    const std::vector<float> bias = values(name + ".bias", {out});
-    return ops::pack_linear(device, view(weight, {out, in}), view(bias, {out}));
-  }
-  [[nodiscard]] Norm norm(const std::string& name) {
-    return {f32(name + ".weight", {kHidden}), f32(name + ".bias", {kHidden})};
-  }
-  [[nodiscard]] Mlp mlp(const std::string& name, std::int64_t out) {
-    return {linear(name + ".fc1", kHidden, kWide), linear(name + ".fc2", kWide, out)};
+  [[nodiscard]] Mlp mlp(const std::string& name, std::int64_t out) const {
+    return {weights.linear(name + ".fc1", kWide, kHidden),
+            weights.linear(name + ".fc2", out, kWide)};
   }
 };
 
@@ -132,26 +111,26 @@ void Processor::fill_frame(const fovea::ItemPlan& plan, std::int64_t index,
   }
 }
 
-Model::Model(const fovea::checkpoint::WeightSource& weights, fovea::Device& device) {
+Model::Model(fovea::TowerWeights& weights) {
   spec_.modalities = {fovea::Modality::kImage};
   spec_.main_width = kOut;
   spec_.out_width = kOut;
   spec_.min_token_budget = 16;
   spec_.max_token_budget = 256;
 
-  Loader load{weights, device};
   std::vector<float> values(3 * 256);  // bytes to [-1, 1]
   for (std::size_t i = 0; i < values.size(); ++i) {
     values[i] = static_cast<float>(i % 256) / 127.5f - 1.0f;
   }
-  normalize_ = fovea::upload(device, *load.stream, Loader::view(values, {3, 256}));
-  patch_ = load.linear("patch", kPatchBytes, kHidden);
-  positions_ = load.f32("positions", {kMaxSide * kMaxSide, kHidden});
+  normalize_ = weights.constant(values, {3, 256});
+  patch_ = weights.linear("patch", kHidden, kPatchBytes);
+  positions_ = weights.f32("positions", {kMaxSide * kMaxSide, kHidden});
+  const Loader load{weights};
   for (std::int64_t i = 0; i < kBlocks; ++i) {
     const std::string name = "blocks." + std::to_string(i) + ".";
     blocks_.push_back({.norm1 = load.norm(name + "norm1"),
-                       .qkv = load.linear(name + "qkv", kHidden, 3 * kHidden),
-                       .proj = load.linear(name + "proj", kHidden, kHidden),
+                       .qkv = weights.linear(name + "qkv", 3 * kHidden, kHidden),
+                       .proj = weights.linear(name + "proj", kHidden, kHidden),
                        .norm2 = load.norm(name + "norm2"),
                        .mlp = load.mlp(name + "mlp", kHidden)});
   }

@@ -48,8 +48,8 @@ struct Block {
 
 class Model final : public fovea::EncoderGraphModel {
  public:
-  /// Puts the weights on `device`, which must outlive the model.
-  Model(const fovea::checkpoint::WeightSource& weights, fovea::Device& device);
+  /// Asks for the weights, which are looked up alone where a checkpoint is checked.
+  explicit Model(fovea::TowerWeights& weights);
 
   [[nodiscard]] const fovea::GraphSpec& graph_spec() const noexcept override { return spec_; }
   [[nodiscard]] const fovea::ItemProcessor& processor() const noexcept override {

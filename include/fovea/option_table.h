@@ -199,6 +199,10 @@ constexpr auto option_table(std::type_identity<EngineOptions>) {
              "float32 on a CPU, beside int8 bfloat16 where that is faster. It is with "
              "AMX, and on AMD with AVX512-BF16",
              detail::kOfModel),
+      option("tower", &EngineOptions::tower,
+             "Shared library with a tower that is not one of Fovea's, for any architecture; its "
+             "code runs in this process (default: the family of the checkpoint)",
+             {.effect = RowEffect::kModel, .heading = kDeviceHeading, .is_path = true}),
       option("cache_dir", &EngineOptions::cache_dir,
              "Directory that stores measurements on a GPU for the next start; none stores "
              "nothing",

@@ -172,6 +172,9 @@ struct EngineOptions {
   /// Packed by units, those of a call that hold the same pixels on the same grid are encoded once,
   /// and their rows copied: the same bits.
   bool reuse_units = true;
+  /// Shared library with a tower that is not one of Fovea's, for a checkpoint of any architecture
+  /// (docs/own_tower.md). Its code runs in this process. Empty: the family of the checkpoint.
+  std::string tower = {};
   /// Part q of the rows of a video that is dropped after the tower, 0 <= q < 1, by the method
   /// below. Videos then run without graphs. Error(kUnsupported) where the reference does not prune
   /// those of the model so.

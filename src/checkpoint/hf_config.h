@@ -23,6 +23,7 @@ struct HfConfig {
   std::optional<JsonDocument> preprocessor;        ///< preprocessor_config.json
   std::optional<JsonDocument> video_preprocessor;  ///< video_preprocessor_config.json
   std::optional<JsonDocument> processor;           ///< processor_config.json
+  std::string tower = {};  ///< library with the tower, where that is not one of Fovea's; else empty
 
   /// architectures of config.json, in its order; none where the key is absent or null.
   /// @throws Error(kCorruptData) for anything but a list of texts.

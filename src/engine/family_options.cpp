@@ -2,6 +2,7 @@
 #include "engine/family_options.h"
 
 #include <string>
+#include <string_view>
 
 #include "core/check.h"
 #include "engine/pruning/video_pruning.h"
@@ -10,9 +11,9 @@
 namespace fovea {
 namespace {
 
-void check_pixel_range(std::string_view architecture, const MediaOptions& media) {
+void check_pixel_range(const ModelFamily& family, std::string_view architecture,
+                       const MediaOptions& media) {
   if (!media.min_pixels && !media.max_pixels) return;
-  const ModelFamily& family = find_family(architecture);
   if (family.has_pixel_range) return;
   std::string names;
   for (const ModelFamily* const other : model_families()) {
@@ -25,9 +26,20 @@ void check_pixel_range(std::string_view architecture, const MediaOptions& media)
 
 }  // namespace
 
-void check_family_options(std::string_view architecture, const EngineOptions& options) {
-  check_video_pruning(architecture, pruning_of(options));
-  check_pixel_range(architecture, options.media);
+void check_family_options(const checkpoint::HfConfig& files, const EngineOptions& options) {
+  const ModelFamily family = family_of(files);
+  const std::string_view architecture = known_architecture(files);
+  check_video_pruning(family, architecture, pruning_of(options));
+  check_pixel_range(family, architecture, options.media);
+  FOVEA_CHECK(family.library == nullptr || options.quantization == Quantization::kNone,
+              kUnsupported, "quantization: the tower ", architecture, " of ", files.tower,
+              " is loaded as it is, only Fovea's own towers are quantized");
+}
+
+checkpoint::HfConfig read_model_files(const std::string& directory, const EngineOptions& options) {
+  checkpoint::HfConfig files = checkpoint::read_hf_config(directory);
+  files.tower = options.tower;
+  return files;
 }
 
 EngineOptions with_patch_limit(EngineOptions options) {

@@ -1,16 +1,21 @@
 #pragma once
 
-#include <string_view>
+#include <string>
 
+#include "checkpoint/hf_config.h"
 #include "fovea/options.h"
 
 namespace fovea {
 
-/// Checks the options that not every family has: media.min_pixels, media.max_pixels and
-/// video_pruning_rate.
-/// @throws Error(kUnsupported) naming the option and the family if the architecture cannot honour
-/// it, and as check_video_pruning().
-void check_family_options(std::string_view architecture, const EngineOptions& options);
+/// Checks the options that not every family has: media.min_pixels, media.max_pixels,
+/// video_pruning_rate, and quantization, which the tower of a library has not.
+/// @throws Error(kUnsupported) naming the option and the family if the model cannot honour it, and
+/// as check_video_pruning() and family_of().
+void check_family_options(const checkpoint::HfConfig& files, const EngineOptions& options);
+
+/// The files of a model's directory, and the library of options.tower. @throws as read_hf_config.
+[[nodiscard]] checkpoint::HfConfig read_model_files(const std::string& directory,
+                                                    const EngineOptions& options);
 
 /// The options with a limit on patches that holds wherever items are not cut into units: there
 /// max_patches_at_once is that of whole videos, too.

@@ -67,8 +67,8 @@ std::int64_t most_frames(const ItemProcessor& processor, const MediaLimits& limi
 std::int64_t largest_item_patches(const std::string& model, const EngineOptions& options,
                                   const CallBounds& bounds) try {
   const CallScope scope(bounds, "largest_item_patches");
-  const checkpoint::HfConfig files = checkpoint::read_hf_config(model);
-  check_family_options(known_architecture(files), options);
+  const checkpoint::HfConfig files = read_model_files(model, options);
+  check_family_options(files, options);
   const auto planner = plan_model(files, options.media);
   const ItemProcessor& processor = planner->processor();
   const MediaLimits& limits = options.media.limits;

@@ -20,7 +20,7 @@ namespace {
 
 checkpoint::WeightSource open_weights(const checkpoint::HfConfig& files,
                                       const EngineOptions& options) {
-  (void)known_architecture(files);  // an unknown one is worse news than missing weights
+  (void)family_of(files);  // an unknown one is worse news than missing weights
   return options.dummy_weights ? checkpoint::WeightSource::dummy(options.seed)
                                : checkpoint::WeightSource::open(files.directory);
 }
@@ -66,7 +66,7 @@ void log_preprocessing(const checkpoint::HfConfig& files, const ItemProcessor& p
 Engine::Impl::Impl(const std::string& model_directory, const EngineOptions& engine_options)
     : directory(model_directory),
       options(with_patch_limit(engine_options)),
-      files(checkpoint::read_hf_config(directory)),
+      files(read_model_files(directory, options)),
       backends(make_backends(options)),
       energy(energy_counters(backends)),
       decode_pool(thread_count(options), ThreadPool::WhenBusy::kRunAlone),
@@ -78,7 +78,7 @@ Engine::Impl::Impl(const std::string& model_directory, const EngineOptions& engi
 }
 
 void Engine::Impl::load() {
-  check_family_options(known_architecture(files), options);
+  check_family_options(files, options);
   const checkpoint::WeightSource weights = open_weights(files, options);
   {
     CheckedModel checked = check_model(files, options.media, weights);
@@ -175,8 +175,8 @@ Engine Engine::load(const std::string& model, const EngineOptions& options,
 ModelReport inspect(const std::string& model, const EngineOptions& options,
                     const CallBounds& bounds) try {
   const CallScope scope(bounds, "inspect");
-  const checkpoint::HfConfig files = checkpoint::read_hf_config(model);
-  check_family_options(known_architecture(files), options);
+  const checkpoint::HfConfig files = read_model_files(model, options);
+  check_family_options(files, options);
   CheckedModel checked = check_model(files, options.media, open_weights(files, options));
   const std::string device = replica_devices(options).front();
   const Backend backend = make_backend(device, {.num_threads = 1,

@@ -134,8 +134,8 @@ ItemSize probe_image(std::span<const std::uint8_t> bytes, const std::string& nam
 PackingPlan plan(const std::string& model, std::span<const ItemSize> sizes,
                  const EngineOptions& options, const CallBounds& bounds) try {
   const CallScope scope(bounds, "plan");
-  const checkpoint::HfConfig files = checkpoint::read_hf_config(model);
-  check_family_options(known_architecture(files), options);
+  const checkpoint::HfConfig files = read_model_files(model, options);
+  check_family_options(files, options);
   const auto planner = plan_model(files, options.media);
   log_preprocessing(files, planner->processor(), options);
   const std::vector<std::string> devices = replica_devices(options);

@@ -6,6 +6,7 @@
 
 #include "core/check.h"
 #include "models/registry.h"
+#include "models/tower_library.h"
 
 namespace fovea {
 
@@ -104,7 +105,13 @@ std::string refusal(std::string_view architecture) {
 
 }  // namespace
 
+ModelFamily family_of(const checkpoint::HfConfig& files) {
+  return files.tower.empty() ? find_family(known_architecture(files))
+                             : load_tower_library(files.tower);
+}
+
 std::string_view known_architecture(const checkpoint::HfConfig& files) {
+  if (!files.tower.empty()) return load_tower_library(files.tower).architectures.front();
   const JsonView root = files.config.root();
   std::vector<std::string> names = files.architectures();
   for (const std::string& name : names) {

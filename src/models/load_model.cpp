@@ -6,6 +6,7 @@
 #include <set>
 
 #include "core/check.h"
+#include "fovea/tower/models/tower_library.h"
 #include "models/common/weight_loader.h"
 #include "models/registry.h"
 
@@ -22,6 +23,7 @@ std::string files_text(const checkpoint::WeightSource& weights) {
 
 /// The prefix of the names of the tower's tensors.
 std::string weight_prefix(const ModelFamily& family, const checkpoint::WeightSource& weights) {
+  if (family.library != nullptr) return {};
   if (weights.is_dummy()) return cat("model.", family.anchor_folder);
   auto prefix = checkpoint::find_prefix(weights, family.anchor_folder, family.anchor_tensor);
   if (!prefix && family.other_folder) {
@@ -32,6 +34,17 @@ std::string weight_prefix(const ModelFamily& family, const checkpoint::WeightSou
               " tensors in ", files_text(weights), " ends with \"", family.anchor_folder,
               family.anchor_tensor, "\"");
   return *prefix;
+}
+
+std::unique_ptr<EncoderGraphModel> make_model(const ModelFamily& family,
+                                              const checkpoint::HfConfig& files,
+                                              const MediaOptions& media,
+                                              common::WeightLoader& loader) {
+  if (family.library == nullptr) return family.make(files, media, loader);
+  TowerWeights weights(loader);
+  auto model = family.library->make(files.directory, media, weights);
+  FOVEA_CHECK(model != nullptr, kInternal, files.tower, ": made no model");
+  return model;
 }
 
 ModelReport describe(const ModelFamily& family, const checkpoint::HfConfig& files,
@@ -64,9 +77,9 @@ std::unique_ptr<EncoderGraphModel> plan_model(const checkpoint::HfConfig& files,
 
 CheckedModel check_model(const checkpoint::HfConfig& files, const MediaOptions& media,
                          const checkpoint::WeightSource& weights) {
-  const ModelFamily& family = find_family(known_architecture(files));
+  const ModelFamily family = family_of(files);
   common::WeightLoader checker(weights, weight_prefix(family, weights));
-  CheckedModel checked{.planner = family.make(files, media, checker), .report = {}};
+  CheckedModel checked{.planner = make_model(family, files, media, checker), .report = {}};
   checked.report = describe(family, files, *checked.planner, checker);
   return checked;
 }
@@ -100,9 +113,9 @@ std::unique_ptr<EncoderGraphModel> load_model(const checkpoint::HfConfig& files,
                                               const checkpoint::WeightSource& weights,
                                               Device& device, Stream& stream,
                                               const QuantizationPlan& plan) {
-  const ModelFamily& family = find_family(known_architecture(files));
+  const ModelFamily family = family_of(files);
   common::WeightLoader loader(weights, weight_prefix(family, weights), device, stream, plan);
-  return family.make(files, media, loader);
+  return make_model(family, files, media, loader);
 }
 
 }  // namespace fovea

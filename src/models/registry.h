@@ -15,6 +15,8 @@ namespace common {
 class WeightLoader;
 }
 
+struct TowerLibrary;
+
 /// The `architectures` of a family whose videos may be pruned, by each PruningMethod.
 struct Prunable {
   std::span<const std::string_view> evs = {};
@@ -46,6 +48,9 @@ struct ModelFamily {
   std::optional<std::string_view> other_folder = {};
 
   Prunable prunable = {};
+
+  /// Of a tower that is not Fovea's: what makes it, in the place of `make`.
+  const TowerLibrary* library = nullptr;
 };
 
 /// All families, in the order of docs/models.md.
@@ -55,9 +60,13 @@ struct ModelFamily {
 /// @throws Error(kUnsupported) with the nearest family, if there is one, and the known names.
 [[nodiscard]] const ModelFamily& find_family(std::string_view architecture);
 
+/// The family of a checkpoint: that of its architecture, or the tower of the library that it is to
+/// be encoded with. @throws as known_architecture, find_family and load_tower_library.
+[[nodiscard]] ModelFamily family_of(const checkpoint::HfConfig& files);
+
 /// Which of the families' architectures a checkpoint has: the first of its `architectures` that a
 /// family knows, else the one that is spelled as its `model_type`, or as that of its `vlm_config`:
-/// "glm4v_moe" means Glm4vMoeForConditionalGeneration.
+/// "glm4v_moe" means Glm4vMoeForConditionalGeneration. With a library, the name of its tower.
 /// @throws Error(kUnsupported) as find_family; Error(kCorruptData) for a config.json without names.
 [[nodiscard]] std::string_view known_architecture(const checkpoint::HfConfig& files);
 

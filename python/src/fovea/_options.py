@@ -17,6 +17,7 @@ class Options(TypedDict, total=False):
     encoder_cache_bytes: int
     encoder_device_cache_size: int
     measure_graphs: bool
+    tower: str
     cache_dir: str
     packing: str
     reuse_units: bool

@@ -15,6 +15,8 @@ namespace fovea {
 
 namespace {
 
+constexpr std::size_t kMaxLibraryBytes = std::size_t{1} << 30;
+
 /// Adds a part by name and length, so that no other parts give the same bytes.
 void add_part(Sha256& hash, const std::string& name, std::span<const std::byte> bytes) {
   hash.add(cat(name, " ", bytes.size(), "\n"));
@@ -42,6 +44,10 @@ std::string model_fingerprint(const checkpoint::HfConfig& files,
     if (!path_exists(path)) continue;
     const std::vector<std::uint8_t> bytes = read_file(path, kMaxJsonBytes);
     add_part(hash, name, std::as_bytes(std::span(bytes)));
+  }
+  if (!files.tower.empty()) {
+    const std::vector<std::uint8_t> bytes = read_file(files.tower, kMaxLibraryBytes);
+    add_part(hash, "tower", std::as_bytes(std::span(bytes)));
   }
   if (weights.is_dummy()) {
     hash.add(cat("dummy ", options.seed, "\n"));

@@ -12,7 +12,8 @@
 
 namespace fovea {
 
-/// Names what a tower computes: a SHA-256 over the JSON files of the model and the names, dtypes,
+/// Names what a tower computes: a SHA-256 over the JSON files of the model, the library of a tower
+/// that is not Fovea's, and the names, dtypes,
 /// shapes and hashes of the tensors it reads, as hexadecimal digits, then ";dtype=<compute>" and
 /// ";quant=<quantization>". Reads all these tensors, on the threads of `pool`. Dummy weights are
 /// named by their seed.

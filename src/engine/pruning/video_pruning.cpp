@@ -21,8 +21,8 @@ std::span<const std::string_view> prunable(const ModelFamily& family, PruningMet
   return method == PruningMethod::kEvs ? family.prunable.evs : family.prunable.vidcom2;
 }
 
-bool is_prunable(std::string_view architecture, PruningMethod method) {
-  const auto names = prunable(find_family(architecture), method);
+bool is_prunable(const ModelFamily& family, std::string_view architecture, PruningMethod method) {
+  const auto names = prunable(family, method);
   return std::ranges::find(names, architecture) != names.end();
 }
 
@@ -32,10 +32,11 @@ PruningRule pruning_of(const EngineOptions& options) {
   return {.rate = options.video_pruning_rate, .method = options.video_pruning_method};
 }
 
-void check_video_pruning(std::string_view architecture, const PruningRule& rule) {
+void check_video_pruning(const ModelFamily& family, std::string_view architecture,
+                         const PruningRule& rule) {
   FOVEA_CHECK(rule.rate >= 0 && rule.rate < 1, kInvalidArgument,
               "video_pruning_rate must be at least 0 and less than 1, got ", rule.rate);
-  if (rule.rate == 0 || is_prunable(architecture, rule.method)) return;
+  if (rule.rate == 0 || is_prunable(family, architecture, rule.method)) return;
   std::string names;
   for (const ModelFamily* const other : model_families()) {
     for (const std::string_view name : prunable(*other, rule.method)) {
@@ -43,8 +44,8 @@ void check_video_pruning(std::string_view architecture, const PruningRule& rule)
     }
   }
   FOVEA_CHECK(false, kUnsupported, "video_pruning_rate: videos of ", architecture, " (family ",
-              find_family(architecture).name, ") are not pruned by ", value_name(rule.method),
-              ", only those of ", names);
+              family.name, ") are not pruned by ", value_name(rule.method), ", only those of ",
+              names);
 }
 
 std::int64_t num_retained(std::int64_t rows, std::int64_t num_frames, const PruningRule& rule) {

@@ -9,6 +9,8 @@
 
 namespace fovea {
 
+struct ModelFamily;
+
 /// What an engine drops of the rows of videos.
 struct PruningRule {
   double rate = 0;  ///< EngineOptions::video_pruning_rate
@@ -24,7 +26,8 @@ struct PruningRule {
 
 /// @throws Error(kInvalidArgument) unless 0 <= rate < 1, Error(kUnsupported) naming the family if
 /// the rate is not 0 and videos of the architecture are not pruned, or not by this method.
-void check_video_pruning(std::string_view architecture, const PruningRule& rule);
+void check_video_pruning(const ModelFamily& family, std::string_view architecture,
+                         const PruningRule& rule);
 
 /// Rows of a video that remain: of EVS max(rows_per_frame, floor(rows * (1 - rate))), of VidCom2
 /// max(num_frames, floor(rows * (1 - rate))).
