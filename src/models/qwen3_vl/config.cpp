@@ -17,8 +17,8 @@ namespace {
 
 /// Whether the configuration class of an architecture has no levels unless a file lists them.
 bool assumes_no_levels(std::string_view architecture) {
-  constexpr std::array<std::string_view, 6> kNone{"Qwen3_5",         "Qwen4Exp",   "InternS1Pro",
-                                                  "InternS2Preview", "ColQwen3_5", "ClefFlash"};
+  constexpr std::array<std::string_view, 7> kNone{
+      "Qwen3_5", "Qwen4Exp", "InternS1Pro", "InternS2", "ColQwen3_5", "ClefFlash", "D3For"};
   return std::ranges::any_of(kNone, [&](auto name) { return architecture.starts_with(name); });
 }
 
@@ -52,7 +52,8 @@ std::int64_t Config::position_side() const {
 Config parse_config(const checkpoint::HfConfig& files) {
   const JsonView vision = common::vision_config(files.config.root());
   const std::string_view architecture = known_architecture(files);
-  const bool is_omni = architecture.starts_with("Qwen3Omni");
+  const bool is_omni =
+      architecture.starts_with("Qwen3Omni") || architecture.starts_with("ClefOmni");
   Config c;
   const auto read = [&](std::string_view key, std::int64_t& field) {
     field = common::read_size(vision, key, field);

@@ -16,17 +16,30 @@ namespace fovea::qwen3_vl {
 
 namespace {
 
-constexpr std::array kArchitectures = std::to_array<std::string_view>(
-    {"Qwen3VLForConditionalGeneration", "Qwen3VLMoeForConditionalGeneration",
-     "Qwen3_5ForConditionalGeneration", "Qwen3_5MoeForConditionalGeneration",
-     "Qwen4ExpForConditionalGeneration", "InternS1ProForConditionalGeneration",
-     "InternS2PreviewForConditionalGeneration", "CohereCompassForConditionalGeneration",
-     "Qwen3OmniMoeForConditionalGeneration", "Qwen3OmniMoeThinkerForConditionalGeneration",
-     "ColQwen3", "ColQwen3_5", "OpsColQwen3Model", "Qwen3VLNemotronEmbedModel",
-     "ClefFlashForJointSchema", "Cosmos3OmniForConditionalGeneration",
-     "Cosmos3ForConditionalGeneration", "Alpamayo2Super"});
-constexpr Prunable kPrunable{.evs = std::span(kArchitectures).first<8>(),
-                             .vidcom2 = std::span(kArchitectures).first<7>()};
+constexpr std::array kArchitectures =
+    std::to_array<std::string_view>({"Qwen3VLForConditionalGeneration",
+                                     "Qwen3VLMoeForConditionalGeneration",
+                                     "Qwen3_5ForConditionalGeneration",
+                                     "Qwen3_5MoeForConditionalGeneration",
+                                     "Qwen4ExpForConditionalGeneration",
+                                     "InternS1ProForConditionalGeneration",
+                                     "InternS2PreviewForConditionalGeneration",
+                                     "InternS2MobiusForConditionalGeneration",
+                                     "CohereCompassForConditionalGeneration",
+                                     "Qwen3OmniMoeForConditionalGeneration",
+                                     "Qwen3OmniMoeThinkerForConditionalGeneration",
+                                     "ClefOmniForJointSchema",
+                                     "ColQwen3",
+                                     "ColQwen3_5",
+                                     "OpsColQwen3Model",
+                                     "Qwen3VLNemotronEmbedModel",
+                                     "ClefFlashForJointSchema",
+                                     "D3ForSequenceClassification",
+                                     "Cosmos3OmniForConditionalGeneration",
+                                     "Cosmos3ForConditionalGeneration",
+                                     "Alpamayo2Super"});
+constexpr Prunable kPrunable{.evs = std::span(kArchitectures).first<9>(),
+                             .vidcom2 = std::span(kArchitectures).first<8>()};
 
 common::GridTower describe(const Config& c) {
   return {.main_width = c.out_hidden_size,

@@ -25,8 +25,9 @@ TEST(Qwen3VlModel, OneTowerServesAllItsArchitectures) {
   for (const std::string_view architecture : family().architectures) {
     const bool has_deepstack =
         !architecture.starts_with("Qwen3_5") && !architecture.starts_with("Qwen4Exp") &&
-        !architecture.starts_with("InternS1Pro") && !architecture.starts_with("InternS2Preview") &&
-        !architecture.starts_with("ColQwen3_5") && !architecture.starts_with("ClefFlash");
+        !architecture.starts_with("InternS1Pro") && !architecture.starts_with("InternS2") &&
+        !architecture.starts_with("ColQwen3_5") && !architecture.starts_with("ClefFlash") &&
+        !architecture.starts_with("D3For");
     const auto model = planner(std::string(architecture));
     EXPECT_EQ(model->graph_spec().main_width, 4096) << architecture;
     EXPECT_EQ(model->graph_spec().out_width, has_deepstack ? 4 * 4096 : 4096) << architecture;
