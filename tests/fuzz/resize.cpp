@@ -18,7 +18,7 @@ namespace {
 using Bytes = std::vector<std::uint8_t>;
 
 constexpr std::size_t kHeadBytes = 6;
-constexpr int kNumFilters = 2;
+constexpr int kNumFilters = 3;
 
 }  // namespace
 

@@ -14,7 +14,7 @@ enum class ResizeEngine : std::uint8_t {
   kTorchvision,  ///< int16 weights, precision chosen per axis
 };
 
-enum class ResizeFilter : std::uint8_t { kBilinear, kBicubic };
+enum class ResizeFilter : std::uint8_t { kBilinear, kBicubic, kLanczos };
 
 /// Instruction set of the inner loops; all give equal bytes.
 enum class ResizeIsa : std::uint8_t { kBest, kPortable, kAvx2, kAvx512 };

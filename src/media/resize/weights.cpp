@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 #include <span>
 
 #include "core/check.h"
@@ -30,6 +31,14 @@ double bicubic(double x) {
   return 0.0;
 }
 
+double sinc(double x) {
+  if (x == 0.0) return 1.0;
+  x *= std::numbers::pi;
+  return std::sin(x) / x;
+}
+
+double lanczos(double x) { return -3.0 <= x && x < 3.0 ? sinc(x) * sinc(x / 3.0) : 0.0; }
+
 struct Filter {
   double (*value)(double);
   double support;
@@ -39,6 +48,7 @@ Filter filter_of(ResizeFilter filter) {
   switch (filter) {
     case ResizeFilter::kBilinear: return {bilinear, 1.0};
     case ResizeFilter::kBicubic: return {bicubic, 2.0};
+    case ResizeFilter::kLanczos: return {lanczos, 3.0};
   }
   FOVEA_CHECK(false, kInternal, "resize filter without a formula");
   return {};

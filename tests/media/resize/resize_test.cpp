@@ -21,6 +21,7 @@ constexpr ResizeEngine P = ResizeEngine::kPillow;
 constexpr ResizeEngine U = ResizeEngine::kTorchvision;
 constexpr ResizeFilter kBilinear = ResizeFilter::kBilinear;
 constexpr ResizeFilter kBicubic = ResizeFilter::kBicubic;
+constexpr ResizeFilter kLanczos = ResizeFilter::kLanczos;
 
 struct Size {
   std::int64_t width;
@@ -110,6 +111,12 @@ TEST(Resize, ClipsBetweenThePassesBicubic) {
   EXPECT_EQ(resize_grey(checkerboard(), {8, 6}, {5, 4}, U, kBicubic), expected);
 }
 
+TEST(Resize, ClipsBetweenThePassesLanczos) {
+  const std::vector<int> expected = {192, 34,  125, 233, 0,   76,  168, 128, 85,  190,
+                                     64,  170, 128, 86,  182, 255, 22,  130, 224, 41};
+  EXPECT_EQ(resize_grey(checkerboard(), {8, 6}, {5, 4}, P, kLanczos), expected);
+}
+
 TEST(Resize, HorizontalPassAlone) {
   const std::vector<int> bicubic = resize_grey(checkerboard(), {8, 6}, {5, 6}, P, kBicubic);
   EXPECT_EQ(std::vector<int>(bicubic.begin(), bicubic.begin() + 10),
@@ -186,7 +193,13 @@ INSTANTIATE_TEST_SUITE_P(
                       WholeImageCase{{17, 48}, kBicubic, P, 313026, "d083a9fd493217f6"},
                       WholeImageCase{{17, 48}, kBicubic, U, 313009, "4d2f7c998b38b12f"},
                       WholeImageCase{{17, 48}, kBilinear, P, 313034, "8318cb1330ed0822"},
-                      WholeImageCase{{17, 48}, kBilinear, U, 313024, "cf1d6e0f18f4520b"}));
+                      WholeImageCase{{17, 48}, kBilinear, U, 313024, "cf1d6e0f18f4520b"},
+                      WholeImageCase{{40, 30}, kLanczos, P, 460280, "52cfdd9ecb7a4166"},
+                      WholeImageCase{{40, 30}, kLanczos, U, 460269, "138e195ae5f604d2"},
+                      WholeImageCase{{96, 72}, kLanczos, P, 2651420, "faf751c66657b15e"},
+                      WholeImageCase{{96, 72}, kLanczos, U, 2651400, "8042b0c7baa8fdac"},
+                      WholeImageCase{{17, 48}, kLanczos, P, 313002, "ba8cad4e4207f532"},
+                      WholeImageCase{{17, 48}, kLanczos, U, 312995, "56f4a183cd704cb4"}));
 
 TEST(Resize, SpotValuesOfTheWholeImage) {
   const Bytes source = test::checksum_pattern(64, 48, 3);
@@ -239,7 +252,8 @@ TEST(Resize, OneHundredTimesAsHighIsNoTallStrip) {
 
 template <class Generator>
 ResizeFilter any_filter(Generator& generator) {
-  return test::uniform(generator, 0, 1) == 0 ? kBilinear : kBicubic;
+  constexpr ResizeFilter kFilters[] = {kBilinear, kBicubic, kLanczos};
+  return kFilters[test::uniform(generator, 0, 2)];
 }
 
 template <class Generator>

@@ -83,6 +83,18 @@ TEST(ResizeWeights, Bicubic3To6) {
                {1, {-370086, 4564390}, {-1446, 17830}}});
 }
 
+TEST(ResizeWeights, Lanczos8To5) {
+  const AxisWeights axis = make_axis_weights(8, 5, P, ResizeFilter::kLanczos);
+  const std::vector<Weights> rows{
+      {2580032, 1896603, -129706, -239655, 85792, 1237},
+      {-294049, 1357369, 2574568, 914207, -373123, -36738, 52069},
+      {70198, -322373, 148421, 2200906, 2200906, 148421, -322373, 70198}};
+  for (std::size_t i = 0; i < rows.size(); ++i) {
+    EXPECT_EQ(axis.first[i], 0);
+    EXPECT_EQ(weights_of(axis, i), rows[i]);
+  }
+}
+
 TEST(ResizeWeights, FirstRowsOfShortAxes) {
   expect_rows(5, 3, ResizeFilter::kBicubic, 15,
               {{0, {2452055, 1871305, 0, -129056}, {19157, 14620, 0, -1008}}});
