@@ -12,7 +12,12 @@ namespace {
 
 /// Pillow's number of a filter, which files have under "resample".
 double number_of(media::ResizeFilter filter) {
-  return filter == media::ResizeFilter::kBilinear ? 2 : 3;
+  switch (filter) {
+    case media::ResizeFilter::kBilinear: return 2;
+    case media::ResizeFilter::kBicubic: return 3;
+    case media::ResizeFilter::kLanczos: return 1;
+  }
+  return 0;
 }
 
 }  // namespace

@@ -34,10 +34,14 @@ Block load_block(WeightLoader& loader, const SiglipConfig& c, const std::string&
 }  // namespace
 
 SiglipConfig read_siglip(const JsonView& vision) {
-  SiglipConfig c;
   require_text(vision, "model_type", "siglip_vision_model");
-  read_transformer(vision, c);
+  SiglipConfig c = read_siglip_layers(vision, {});
   c.view = read_square_view(vision, c.view);
+  return c;
+}
+
+SiglipConfig read_siglip_layers(const JsonView& vision, SiglipConfig c) {
+  read_transformer(vision, c);
   c.layer_norm_eps = read_positive(vision, "layer_norm_eps", c.layer_norm_eps);
   c.hidden_act = parse_activation(vision.string_or("hidden_act", "gelu_pytorch_tanh"),
                                   vision.path() + ".hidden_act");

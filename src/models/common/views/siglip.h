@@ -33,6 +33,10 @@ struct SiglipConfig {
 /// Source: docs/reference/siglip.md, "Configuration".
 [[nodiscard]] SiglipConfig read_siglip(const JsonView& vision);
 
+/// The same without the view and model_type, for towers that have these by rules of their own.
+/// @param defaults where a key is absent.
+[[nodiscard]] SiglipConfig read_siglip_layers(const JsonView& vision, SiglipConfig defaults);
+
 /// The lines about the tower that EncoderGraphModel::facts begins with.
 [[nodiscard]] std::vector<std::pair<std::string, std::string>> siglip_facts(
     const SiglipConfig& config);
