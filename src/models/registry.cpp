@@ -8,6 +8,7 @@
 #include "models/deepseek_vl/model.h"
 #include "models/gemma3/model.h"
 #include "models/glm4v/model.h"
+#include "models/idefics3/model.h"
 #include "models/internvl/model.h"
 #include "models/kimi_vl/model.h"
 #include "models/lfm2_vl/model.h"
@@ -43,6 +44,8 @@ std::span<const ModelFamily* const> model_families() noexcept {
       &mistral3::light_on_ocr_family(),
       &paddleocr_vl::family(),
       &lfm2_vl::family(),
+      &idefics3::family(),
+      &idefics3::smolvlm_family(),
   };
   return families;
 }

@@ -112,6 +112,13 @@ constexpr Published kPublished[] = {
     {"Mistral-Small-3.1-24B-Instruct-2503", 222, 438958080, 5120, 1705},
     {"pixtral-12b", 222, 434957312, 5120, 2304},
     {"PaddleOCR-VL", 443, 438947440, 1024, 2691},
+    {"Idefics3-8B-Llama3", 438, 431800560, 4096, 2197},
+    {"SmolVLM-256M-Instruct", 198, 93510912, 576, 832},
+    {"SmolVLM-500M-Instruct", 198, 98229504, 960, 832},
+    {"SmolVLM-Instruct", 438, 434220912, 2048, 1053},
+    {"SmolVLM2-256M-Video-Instruct", 198, 93510912, 576, 832},
+    {"SmolVLM2-500M-Video-Instruct", 198, 98229504, 960, 832},
+    {"SmolVLM2-2.2B-Instruct", 438, 434220912, 2048, 1053},
 };
 
 std::string configs() { return FOVEA_TEST_SOURCE_DIR "/tests/configs"; }

@@ -102,7 +102,8 @@ TEST_P(GoldenViews, OfSmallImagesAreTheBytesOfTheReference) {
 
 INSTANTIATE_TEST_SUITE_P(Folders, GoldenViews,
                          ::testing::Values("aya_vision", "cohere2_vision", "deepseek_vl", "gemma3",
-                                           "gemma3_pan_and_scan", "paligemma"),
+                                           "gemma3_pan_and_scan", "idefics3", "paligemma",
+                                           "smolvlm"),
                          [](const auto& name) { return std::string(name.param); });
 
 }  // namespace
