@@ -31,7 +31,7 @@ constexpr Kin kKin[] = {
     {"InternS2", "qwen3_vl"},
     {"MiniMaxM3", "qwen2_5_vl"},
     {"Ernie4_5_VL", "qwen2_vl"},
-    {"HunYuanVL", "qwen2_vl"},
+    {"HunYuanVL", "hunyuan_vl"},
     {"Glm", "glm4v"},
     {"Intern", "internvl"},
     {"NVLM", "internvl"},

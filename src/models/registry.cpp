@@ -9,6 +9,7 @@
 #include "models/gemma3/model.h"
 #include "models/glm4v/model.h"
 #include "models/idefics3/model.h"
+#include "models/hunyuan_vl/model.h"
 #include "models/internvl/model.h"
 #include "models/kimi_vl/model.h"
 #include "models/lfm2_vl/model.h"
@@ -46,6 +47,7 @@ std::span<const ModelFamily* const> model_families() noexcept {
       &lfm2_vl::family(),
       &idefics3::family(),
       &idefics3::smolvlm_family(),
+      &hunyuan_vl::family(),
   };
   return families;
 }

@@ -119,6 +119,7 @@ constexpr Published kPublished[] = {
     {"SmolVLM2-256M-Video-Instruct", 198, 93510912, 576, 832},
     {"SmolVLM2-500M-Video-Instruct", 198, 98229504, 960, 832},
     {"SmolVLM2-2.2B-Instruct", 438, 434220912, 2048, 1053},
+    {"HunyuanOCR", 446, 457197040, 1024, 2076},
 };
 
 std::string configs() { return FOVEA_TEST_SOURCE_DIR "/tests/configs"; }

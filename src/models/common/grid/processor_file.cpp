@@ -82,7 +82,8 @@ void check_geometry(const JsonView& processor, const GridGeometry& geometry) {
 }
 
 /// Pillow's numbers of the filters, as `resample` stores them.
-media::ResizeFilter resample_filter(const JsonView& processor) {
+media::ResizeFilter resample_filter(const JsonView& processor, const ProcessorClass& reader) {
+  if (reader.always_bicubic) return media::ResizeFilter::kBicubic;
   switch (const std::int64_t number = processor.int_or("resample", 3); number) {
     case 2: return media::ResizeFilter::kBilinear;
     case 3: return media::ResizeFilter::kBicubic;
@@ -158,7 +159,8 @@ std::string sources(std::string_view modality, const std::optional<JsonView>& fi
   const auto add = [&](const std::vector<SourcedKey>& more) {
     keys.insert(keys.end(), more.begin(), more.end());
   };
-  add(sourced(file, {"image_mean", "image_std", "rescale_factor", "resample"}));
+  add(sourced(file, {"image_mean", "image_std", "rescale_factor"}));
+  if (!reader.always_bicubic) add(sourced(file, {"resample"}));
   for (const std::string_view key : reader.more) add(sourced(file, {key}));
   return sources_text(modality, file, keys);
 }
@@ -169,7 +171,7 @@ void read_images(const JsonView& file, const ProcessorClass& reader, GridProcess
   FOVEA_CHECK(missing.empty(), kCorruptData, missing);
   processing.limits.image = pixel_range(file, reader);
   processing.scaling = read_scaling(file, reader.scaling);
-  processing.filter = resample_filter(file);
+  processing.filter = resample_filter(file, reader);
 }
 
 /// A mistake of the file about videos alone must not keep images from being encoded.
@@ -180,7 +182,8 @@ void read_videos(const JsonView& file, const ProcessorClass& reader, GridProcess
   if (!processing.video_refusal.empty()) return;
   processing.limits.video = pixel_range(file, reader);
   std::string keys = differing_keys(scaling, processing.scaling);
-  if (resample_filter(file) != processing.filter) keys += keys.empty() ? "resample" : ", resample";
+  if (resample_filter(file, reader) != processing.filter)
+    keys += keys.empty() ? "resample" : ", resample";
   processing.video_refusal = video_refusal(file, keys);
 }
 

@@ -17,6 +17,7 @@ struct ProcessorClass {
   PixelRange range;
   PixelScaling scaling;
   bool overrides_size = false;  ///< min_pixels and max_pixels beside `size` count, and before it
+  bool always_bicubic = false;  ///< the filter is bicubic, whatever `resample` says
   /// Pixels of a token, in the unit of `range`, where min_image_tokens and max_image_tokens are the
   /// limits and `size` says nothing; 0: the limits are in `size`.
   std::int64_t token_pixels = 0;

@@ -1,0 +1,76 @@
+// HunyuanOCR behind the model protocol. Source: docs/reference/hunyuan_vl.md, "Encoder graphs".
+#include "models/hunyuan_vl/model.h"
+
+#include <array>
+#include <memory>
+#include <utility>
+
+#include "core/check.h"
+#include "models/common/grid/model.h"
+#include "models/hunyuan_vl/processor.h"
+
+namespace fovea::hunyuan_vl {
+
+namespace {
+
+constexpr std::array<std::string_view, 1> kArchitectures{"HunYuanVLForConditionalGeneration"};
+
+common::GridTower describe(const Config& c) {
+  return {.main_width = c.text_hidden_size,
+          .out_width = c.text_hidden_size,
+          .attention_parity_rows = common::attention_parity(c.hidden_size, c.intermediate_size),
+          .facts = {{"num_hidden_layers", cat(c.num_hidden_layers)},
+                    {"hidden_size", cat(c.hidden_size)},
+                    {"intermediate_size", cat(c.intermediate_size)},
+                    {"num_attention_heads", cat(c.num_attention_heads)},
+                    {"max_image_size", cat(c.max_image_size)}}};
+}
+
+class Model final : public common::GridModel {
+ public:
+  Model(const Config& config, common::GridProcessing processing, Weights weights)
+      : GridModel(describe(config), std::make_unique<Processor>(std::move(processing))),
+        config_(config),
+        weights_(std::move(weights)) {}
+
+  [[nodiscard]] std::vector<BufferDecl> inputs(PathId,
+                                               const GraphCapacity& capacity) const override {
+    return Inputs::declare(config_.grid, capacity);
+  }
+
+  void fill_inputs(PathId, const GraphCapacity&, std::span<const ItemPart> parts,
+                   InputWriter& writer) const override {
+    Inputs::fill(config_.grid, parts, writer);
+  }
+
+  void forward(ExecContext& ctx, PathId, const GraphCapacity&, const NamedTensors& in,
+               TensorView out) const override {
+    hunyuan_vl::forward(ctx, config_, weights_, Inputs::of(in), out);
+  }
+
+ private:
+  Config config_;
+  Weights weights_;
+};
+
+std::unique_ptr<EncoderGraphModel> make(const checkpoint::HfConfig& files,
+                                        const MediaOptions& media, common::WeightLoader& loader) {
+  const Config config = parse_config(files);
+  common::GridProcessing processing = read_processing(files, config.grid, media);
+  Weights weights = load_weights(loader, config, processing.scaling.table());
+  return std::make_unique<Model>(config, std::move(processing), std::move(weights));
+}
+
+}  // namespace
+
+const ModelFamily& family() noexcept {
+  static constexpr ModelFamily kFamily{.name = "hunyuan_vl",
+                                       .architectures = kArchitectures,
+                                       .anchor_folder = "",
+                                       .anchor_tensor = "vit.embeddings.patch_embedding.weight",
+                                       .make = &make,
+                                       .has_pixel_range = true};
+  return kFamily;
+}
+
+}  // namespace fovea::hunyuan_vl
