@@ -17,6 +17,8 @@ void check_sequences(const char* op, const Sequences& sequences, std::int64_t ro
   check_tensor(op, "cu_seqlens", cu_seqlens, DType::kI32, {cu_seqlens.shape[0]});
   FOVEA_CHECK(sequences.max_seqlen >= 0 && sequences.max_seqlen <= rows, kInvalidArgument, op,
               ": max_seqlen must be in [0, ", rows, "], got ", sequences.max_seqlen);
+  FOVEA_CHECK(sequences.prefix_rows >= 0, kInvalidArgument, op,
+              ": prefix_rows must not be negative, got ", sequences.prefix_rows);
 }
 
 void check_attention(const char* op, const AttentionArgs& args) {

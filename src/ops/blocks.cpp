@@ -49,7 +49,7 @@ std::optional<std::vector<TensorView>> add_blocks(ExecContext& ctx, const AddBlo
   }
   check_sequences(kAdd, args.sequences, rows);
   if (rows == 0) return std::vector<TensorView>(args.taps.size(), args.x);
-  if (!args.blocks) return std::nullopt;
+  if (!args.blocks || args.sequences.is_masked()) return std::nullopt;
   return ctx.kernels.add_blocks(ctx.submission(), args);
 }
 

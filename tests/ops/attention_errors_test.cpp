@@ -53,6 +53,7 @@ TEST_P(AttentionErrorsTest, NamesWhatIsWrongWithItsArguments) {
          [](auto& a) { a.sequences.cu_seqlens.dtype = DType::kF32; });
   expect("max_seqlen must be in [0, 6], got 7", [](auto& a) { a.sequences.max_seqlen = 7; });
   expect("max_seqlen must be in [0, 6], got -1", [](auto& a) { a.sequences.max_seqlen = -1; });
+  expect("prefix_rows must not be negative, got -1", [](auto& a) { a.sequences.prefix_rows = -1; });
 }
 
 TEST_P(AttentionErrorsTest, BeginsAtMultiplesOf16BytesOnAGpu) {

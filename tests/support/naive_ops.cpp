@@ -104,7 +104,8 @@ std::vector<double> naive_rope(const std::vector<float>& qkv, const std::vector<
 
 std::vector<double> naive_attention(const std::vector<float>& qkv,
                                     const std::vector<std::int32_t>& cu_seqlens,
-                                    std::int64_t num_heads, std::int64_t head_dim, double scale) {
+                                    std::int64_t num_heads, std::int64_t head_dim, double scale,
+                                    std::int64_t prefix) {
   const std::int64_t width = num_heads * head_dim;
   std::vector<double> out(qkv.size() / 3, 0.0);
   const auto element = [&](std::int64_t row, std::int64_t part, std::int64_t head, std::int64_t d) {
@@ -115,6 +116,7 @@ std::vector<double> naive_attention(const std::vector<float>& qkv,
       for (std::int64_t head = 0; head < num_heads; ++head) {
         std::vector<double> weights;
         for (std::int64_t j = cu_seqlens[s]; j < cu_seqlens[s + 1]; ++j) {
+          if (j - cu_seqlens[s] >= prefix && j > i) break;
           double score = 0;
           for (std::int64_t d = 0; d < head_dim; ++d)
             score += element(i, 0, head, d) * element(j, 1, head, d);

@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "fovea/tower/ops/attention.h"
 #include "fovea/tower/ops/linear.h"
 
 namespace fovea::test {
@@ -35,11 +36,12 @@ struct NaiveAngles {
                                              const std::vector<float>& sin, std::int64_t num_heads,
                                              std::int64_t head_dim);
 
-/// Rows that no sequence covers are 0.
+/// Rows that no sequence covers are 0. @param prefix as ops::Sequences::prefix_rows.
 [[nodiscard]] std::vector<double> naive_attention(const std::vector<float>& qkv,
                                                   const std::vector<std::int32_t>& cu_seqlens,
                                                   std::int64_t num_heads, std::int64_t head_dim,
-                                                  double scale);
+                                                  double scale,
+                                                  std::int64_t prefix = ops::kAllRows);
 
 /// A grid attention op: sizes as in ops::GridAttentionArgs.
 struct NaiveGrid {

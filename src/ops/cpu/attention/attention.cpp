@@ -135,7 +135,9 @@ void run_task(const ops::AttentionArgs& args, const TaskNumbers& tasks, std::int
                           .out_stride = width,
                           .scratch = scratch,
                           .q_angles = task_kernel.angles(first, args.head_dim),
-                          .k_angles = task_kernel.angles(begin, args.head_dim)});
+                          .k_angles = task_kernel.angles(begin, args.head_dim),
+                          .prefix_keys = args.sequences.prefix_rows,
+                          .first_query = first - begin});
 }
 
 void run(ThreadPool& pool, const ops::AttentionArgs& args, TensorView workspace,

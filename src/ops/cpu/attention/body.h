@@ -150,14 +150,56 @@ struct KeyBlock {
   std::int64_t count;
 };
 
+/// Keys of a block that the lanes of a strip see.
+struct SeenKeys {
+  std::int64_t all_lanes;         // so many first ones are seen by every lane
+  float of_lane[kMaxStripLanes];  // so many by each; there are none of them where all see all
+};
+
+/// @param lane first one of the strip in its task.
+template <class V>
+SeenKeys seen_keys(const AttentionTask& task, std::int64_t lane, std::int64_t lanes,
+                   const KeyBlock& block) {
+  const auto count = [&](std::int64_t i) {  // from nothing to the whole block
+    const std::int64_t before = task.first_query + i + 1;
+    const std::int64_t keys = (task.prefix_keys > before ? task.prefix_keys : before) - block.first;
+    return keys < 0 ? 0 : keys < block.count ? keys : block.count;
+  };
+  SeenKeys seen;
+  seen.all_lanes = count(lane);
+  if (seen.all_lanes == block.count) return seen;
+  for (std::int64_t i = 0; i < lanes; ++i) seen.of_lane[i] = static_cast<float>(count(lane + i));
+  return seen;
+}
+
+/// Gives keys that a lane does not see a score of -infinity.
+/// @param max raised by the scores that remain.
+template <class V, int kVectors>
+void hide_keys(const SeenKeys& seen, std::int64_t count, float* scores, typename V::Reg* max) {
+  using Reg = typename V::Reg;
+  constexpr std::int64_t kLanes = kVectors * V::kWidth;
+  const Reg hidden = V::broadcast(-__builtin_inff());
+  for (std::int64_t key = 0; key < count; ++key) {
+    const Reg place = V::broadcast(static_cast<float>(key) + 0.5f);
+    for (int c = 0; c < kVectors; ++c) {
+      float* const at = scores + key * kLanes + c * V::kWidth;
+      const Reg left = V::sub(V::load(seen.of_lane + c * V::kWidth), place);
+      const Reg score = V::where_negative(left, hidden, V::load(at));
+      V::store(at, score);
+      max[c] = V::max(max[c], score);
+    }
+  }
+}
+
 /// One step of the streaming softmax: the strip whose first lane is `lane` of its task against one
 /// block of keys.
+/// @param seen by the strip.
 /// @param ahead this strip's part of the next block, fetched between its tiles of scores. (Inlined
 ///   into its caller, it takes 1.3 times as long with AVX2: g++ 12 keeps accumulators in memory.)
 template <class V, int kVectors>
 [[gnu::noinline]] void strip_step(const AttentionScratch<V>& s, std::int64_t lane,
                                   const KeyBlock& block, std::int64_t head_dim,
-                                  const StripBias& bias, RowsAhead<V> ahead) {
+                                  const StripBias& bias, const SeenKeys& seen, RowsAhead<V> ahead) {
   using Reg = typename V::Reg;
   constexpr std::int64_t kLanes = kVectors * V::kWidth;
   Reg old_max[kVectors];
@@ -169,6 +211,10 @@ template <class V, int kVectors>
     score_tile<V, kVectors>(panel + key % V::kWidth, s.queries + lane * head_dim, head_dim,
                             block.first + key, block.count - key, bias, s.scores + key * kLanes,
                             max);
+  }
+  if (seen.all_lanes < block.count) {
+    for (int c = 0; c < kVectors; ++c) max[c] = old_max[c];
+    hide_keys<V, kVectors>(seen, block.count, s.scores, max);
   }
 
   Reg rescale[kVectors];
@@ -312,8 +358,9 @@ struct FloatAttention {
             const RowsAhead<V>& ahead) {
     const StripBias bias{task.bias == nullptr ? nullptr : s.bias + lane * bias_entries,
                          task.bias_rows, task.bias_cols};
+    const SeenKeys seen = seen_keys<V>(task, lane, lanes, block);
     with_vectors<V>(lanes, [&]<int kVectors>() {
-      strip_step<V, kVectors>(s, lane, block, task.head_dim, bias, ahead);
+      strip_step<V, kVectors>(s, lane, block, task.head_dim, bias, seen, ahead);
     });
   }
 

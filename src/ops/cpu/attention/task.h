@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 
 // The seam between attention and its kernels in the units of instruction sets: plain data and
 // function pointers. Nothing here has an inline body, so the linker never keeps a copy compiled for
@@ -24,7 +25,8 @@ struct AttentionAngles {
 };
 
 /// Some queries of one head against all keys of their sequence. Rows of k and v are `stride` floats
-/// apart.
+/// apart. Query i does not see key j if j >= prefix_keys and j > first_query + i: its score is then
+/// -infinity.
 ///
 /// With a bias the keys are a grid, bias_rows x bias_cols, and the score of query i and key j is
 ///   scale * q_i . k_j + bias[i, j / bias_cols] + bias[i, bias_rows + j % bias_cols].
@@ -46,6 +48,8 @@ struct AttentionTask {
   std::int64_t bias_cols = 0;
   AttentionAngles q_angles = {};  ///< of the first query; read in 16-bit integers only
   AttentionAngles k_angles = {};  ///< of the first key
+  std::int64_t prefix_keys = std::numeric_limits<std::int64_t>::max();
+  std::int64_t first_query = 0;  ///< number of the first query among the rows of its sequence
 };
 
 /// Most entries that a load may reach beyond the last one of a row of tables (GridBiasTask).

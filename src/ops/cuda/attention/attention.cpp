@@ -1,6 +1,8 @@
 // Chooses between the attention kernels and translates the arguments for them.
 #include "ops/cuda/attention/attention.h"
 
+#include <algorithm>
+#include <climits>
 #include <cmath>
 
 #include "core/check.h"
@@ -34,6 +36,7 @@ AttentionWork make_work(const ops::AttentionArgs& args) {
   work.qkv = const_cast<std::byte*>(args.qkv.data);  // kernels write to it only where they rotate
   work.scale = std::abs(args.scale);
   work.out = args.out.data;
+  work.prefix_rows = static_cast<int>(std::min<std::int64_t>(args.sequences.prefix_rows, INT_MAX));
   // The kernels find the largest score before scaling, which needs a positive scale.
   if (args.scale < 0.0f) work.flip = kBf16SignBits;
   if (args.scale == 0.0f) {
@@ -47,6 +50,7 @@ enum class Kernel { kPortable, kHopper, kCudnn };
 
 Kernel choose(CudaAttention choice, bool hopper, const AttentionWork& work,
               std::int64_t max_seqlen) {
+  if (work.prefix_rows < max_seqlen) return Kernel::kPortable;  // the others know no mask
   if (choice == CudaAttention::kCudnn && CudnnAttention::accepts(work)) return Kernel::kCudnn;
   if (!hopper || !has_attention_wgmma(work)) return Kernel::kPortable;
   const bool faster = work.rows >= kHopperFromRows && max_seqlen >= kHopperFromSequence;

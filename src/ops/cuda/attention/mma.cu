@@ -3,7 +3,8 @@
 // A CTA computes 64 query rows of one head; a warp owns 16 of them, so the running maximum,
 // sum and output of a row live in the four lanes that hold its scores. Keys and values come in
 // blocks of 64 or 32, counted from the start of the sequence, double-buffered in shared memory;
-// rows beyond the sequence are read as zeros and their scores masked. Scores never leave registers:
+// rows beyond the sequence are read as zeros and their scores masked, as are keys that a query does
+// not see. Scores never leave registers:
 //   m' = max(m, max_j s_j),  p_j = 2^((s_j - m') scale log2 e),
 //   l' = l 2^((m - m') scale log2 e) + sum_j p_j,  o' = o 2^((m - m') scale log2 e) + sum_j p_j v_j
 // and the result is o / l. Statistics and sums are f32; p is rounded to bf16 for the second
@@ -54,13 +55,23 @@ bool are_few_tiles(const AttentionWork& w) {
   return std::int64_t{w.rows} * w.num_heads <= (long_ones ? 2 : 1) * kFewRowsOfHeads;
 }
 
+/// Keys of a step, and the queries of a warp, as numbers of rows of their sequence.
+struct StepRows {
+  int key;    ///< first one
+  int valid;  ///< keys that exist, where this is the last step of the sequence
+  bool is_last;
+  int query;  ///< first one
+  int prefix;
+};
+
 /// One step of one warp. The last one of a sequence has `valid` keys, the others are full.
 template <class P>
 __device__ void attend(float factor, const std::uint32_t (&q)[P::kDim / 16][4],
-                       const Stage<P>& stage, bool is_last, int valid, SoftmaxSums<P::kDim>& acc) {
+                       const Stage<P>& stage, const StepRows& rows, SoftmaxSums<P::kDim>& acc) {
   typename P::Scores scores = {};
   multiply_keys<P>(q, stage, scores);
-  if (is_last) mask_scores<P>(valid, scores);
+  hide_later_keys<P>(rows.prefix, rows.query, rows.key, scores);
+  if (rows.is_last) mask_scores<P>(rows.valid, scores);
   update_softmax(factor, scores, acc);
   multiply_values(scores, stage.values, acc);
 }
@@ -162,8 +173,12 @@ __global__ void __launch_bounds__(P::kThreads, P::kBlocks) attention_mma_kernel(
       const int step = round * P::kSplits + group;
       Stage<P>& stage = stages[round % kStages];
       if (P::kSplits == 1 || step < num_steps) {
-        attend<P>(factor, q, stage, step + 1 == num_steps, tile.sequence_rows - step * P::kKeys,
-                  acc);
+        const StepRows rows{.key = step * P::kKeys,
+                            .valid = tile.sequence_rows - step * P::kKeys,
+                            .is_last = step + 1 == num_steps,
+                            .query = tile.first + warp * kWarpQueries,
+                            .prefix = w.prefix_rows};
+        attend<P>(factor, q, stage, rows, acc);
       }
       __syncthreads();  // everyone has read this stage before it is filled again
       if (round + 1 == num_rounds) break;

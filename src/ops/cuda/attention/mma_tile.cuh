@@ -159,4 +159,26 @@ __device__ void mask_scores(int valid, typename P::Scores& scores) {
   }
 }
 
+/// The score of a key that a query does not see: so far below all others that its weight is 0, but
+/// a number, because a group of warps may have no other key for a query.
+inline constexpr float kHiddenScore = -1e30f;
+
+/// Hides keys at or beyond `prefix` from the queries before them. @param query number of the first
+/// one of the warp in its sequence, @param key that of the first key of the step.
+template <class P>
+__device__ void hide_later_keys(int prefix, int query, int key, typename P::Scores& scores) {
+  const int last_key = key + P::kKeys - 1;
+  if (last_key < prefix || last_key <= query) return;  // every query sees all of them
+  const int lane = lane_index();
+#pragma unroll
+  for (int n = 0; n < P::kKeys / 8; ++n) {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      const int this_key = key + n * 8 + lane % 4 * 2 + i % 2;
+      const int this_query = query + lane / 4 + i / 2 * 8;
+      if (this_key >= prefix && this_key > this_query) scores[n][i] = kHiddenScore;
+    }
+  }
+}
+
 }  // namespace fovea::cuda::attention_mma

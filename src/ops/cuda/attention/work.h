@@ -1,5 +1,6 @@
 #pragma once
 
+#include <climits>
 #include <cstdint>
 
 #include "device/cuda/cuda_stream.h"
@@ -12,15 +13,16 @@ struct AttentionWork : PackedHeads {
   std::byte* qkv = nullptr;          ///< [rows, 3, num_heads, head_dim] bf16
   float scale = 1;                   ///< > 0; other scales are applied to the operands:
   std::uint32_t keep = 0xffffffffu;  ///< mask of two queries or keys: 0 for scale 0
-  std::uint32_t flip = 0;    ///< bits to invert in one of them: the signs, for a negative scale
-  std::byte* out = nullptr;  ///< [rows, num_heads, head_dim] bf16
+  std::uint32_t flip = 0;     ///< bits to invert in one of them: the signs, for a negative scale
+  std::byte* out = nullptr;   ///< [rows, num_heads, head_dim] bf16
+  int prefix_rows = INT_MAX;  ///< ops::Sequences::prefix_rows; the portable kernel alone reads it
 };
 
 inline constexpr int kMaxAttentionHeadDim = 128;
 inline constexpr std::uint32_t kBf16SignBits = 0x80008000u;  ///< of a pair
 
-/// Any head dim up to 128, with the tensor-core instructions of every GPU since Ampere. The faster
-/// one for short sequences, and the reference for the other kernel.
+/// Any head dim up to 128 and any mask, with the tensor-core instructions of every GPU since
+/// Ampere. The faster one for short sequences, and the reference for the other kernel.
 void launch_attention_mma(CudaStream& stream, const AttentionWork& work);
 
 /// Packs keys and values into work.workspace. If there are angles it also rotates the keys, and the

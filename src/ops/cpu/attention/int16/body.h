@@ -129,11 +129,12 @@ void pack_values16(const Products& products, const float* from, std::int64_t str
 }
 
 /// One step of the streaming softmax: the strip whose first lane is `lane` of its task against one
-/// block of keys. @param poison of the keys. @param ahead this strip's part of the next block,
-/// fetched between groups of weights.
+/// block of keys. @param poison of the keys. @param seen by the strip. @param ahead this strip's
+/// part of the next block, fetched between groups of weights.
 template <class V, int kVectors, class Products>
 void strip_step16(Products& products, const Attention16Scratch<V>& s, std::int64_t lane,
-                  const KeyBlock& block, std::int64_t head_dim, float poison, RowsAhead<V> ahead) {
+                  const KeyBlock& block, std::int64_t head_dim, float poison, const SeenKeys& seen,
+                  RowsAhead<V> ahead) {
   using Reg = typename V::Reg;
   using Int = typename V::Int;
   constexpr std::int64_t kLanes = kVectors * V::kWidth;
@@ -142,6 +143,13 @@ void strip_step16(Products& products, const Attention16Scratch<V>& s, std::int64
   for (int c = 0; c < kVectors; ++c) max[c] = V::broadcast(-__builtin_inff());
   products.template scores<kVectors>(
       s.keys, s.key_scale, s.queries + lane * products.query_floats(), block.count, s.scores, max);
+  if (seen.all_lanes < block.count) {
+    // A lane that sees no key of the block has weights of 0 in it, relative to a number that is no
+    // larger than what the lane has seen before.
+    constexpr float kLeast = -3.40282347e38f;
+    for (int c = 0; c < kVectors; ++c) max[c] = V::broadcast(kLeast);
+    hide_keys<V, kVectors>(seen, block.count, s.scores, max);
+  }
   for (std::int64_t key = block.count; key % kGroupKeys != 0; ++key) {  // no key at all
     for (int c = 0; c < kVectors; ++c)
       V::store(s.scores + key * kLanes + c * V::kWidth, V::broadcast(-__builtin_inff()));
@@ -224,8 +232,9 @@ struct IntegerAttention {
   }
   void step(std::int64_t lane, std::int64_t lanes, const KeyBlock& block,
             const RowsAhead<V>& ahead) {
+    const SeenKeys seen = seen_keys<V>(task, lane, lanes, block);
     with_vectors<V>(lanes, [&]<int kVectors>() {
-      strip_step16<V, kVectors>(products, s, lane, block, task.head_dim, poison, ahead);
+      strip_step16<V, kVectors>(products, s, lane, block, task.head_dim, poison, seen, ahead);
     });
   }
 
