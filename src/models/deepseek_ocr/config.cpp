@@ -1,27 +1,12 @@
 // config.json of DeepSeek-OCR.
 #include "models/deepseek_ocr/config.h"
 
-#include <algorithm>
-
 #include "core/check.h"
 #include "models/common/config_reader.h"
 
 namespace fovea::deepseek_ocr {
 
 namespace {
-
-void read_sam(const JsonView& sam, Config& c) {
-  c.sam_width = common::read_size(sam, "width", c.sam_width);
-  c.sam_heads = common::read_size(sam, "heads", c.sam_heads);
-  c.sam_layers = common::read_size(sam, "layers", c.sam_layers, common::kMaxDepth);
-  if (const auto list = sam.find("global_attn_indexes")) {
-    c.global_attn_indexes = common::read_block_indexes(*list, c.sam_layers);
-  }
-  if (const auto list = sam.find("downsample_channels")) {
-    const std::vector<JsonView> channels = common::elements_of(*list, 2);
-    for (std::size_t i = 0; i < 2; ++i) c.downsample_channels[i] = common::as_size(channels[i]);
-  }
-}
 
 void read_clip(const JsonView& clip, Config& c) {
   c.clip_width = common::read_size(clip, "width", c.clip_width);
@@ -30,7 +15,6 @@ void read_clip(const JsonView& clip, Config& c) {
 }
 
 void check_consistent(const JsonView& root, const Config& c) {
-  common::check_heads(root, c.sam_width, c.sam_heads);
   common::check_heads(root, c.clip_width, c.clip_heads);
   FOVEA_CHECK(c.feature_width() == c.clip_width, kCorruptData, root.path(), ": SAM features have ",
               c.feature_width(), " channels, CLIP takes ", c.clip_width);
@@ -41,16 +25,12 @@ void check_consistent(const JsonView& root, const Config& c) {
 
 }  // namespace
 
-bool Config::is_global_block(std::int64_t layer) const {
-  return std::ranges::find(global_attn_indexes, layer) != global_attn_indexes.end();
-}
-
 Config parse_config(const checkpoint::HfConfig& files) {
   const JsonView root = files.config.root();
   common::require_text(root, "tile_tag", "2D");
   Config c;
   const JsonView width = root.at("vision_config").at("width");
-  read_sam(width.at("sam_vit_b"), c);
+  common::read_sam(width.at("sam_vit_b"), c.sam);
   read_clip(width.at("clip-l-14-224"), c);
   const JsonView projector = root.at("projector_config");
   common::require_text(projector, "projector_type", "linear");

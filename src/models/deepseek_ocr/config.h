@@ -2,22 +2,18 @@
 
 #include <array>
 #include <cstdint>
-#include <vector>
 
 #include "checkpoint/hf_config.h"
 #include "fovea/tower/models/encoder_graph_model.h"
 #include "models/common/geometry.h"
+#include "models/common/views/sam.h"
 
 namespace fovea::deepseek_ocr {
 
 /// Fields of config.json and sizes that the vendor's code fixes. SAM:
 /// vision_config.width.sam_vit_b; CLIP: vision_config.width["clip-l-14-224"].
 struct Config {
-  std::int64_t sam_width = 768;
-  std::int64_t sam_heads = 12;
-  std::int64_t sam_layers = 12;
-  std::vector<std::int64_t> global_attn_indexes{2, 5, 8, 11};
-  std::array<std::int64_t, 2> downsample_channels{512, 1024};
+  common::SamConfig sam;
   std::int64_t clip_width = 1024;
   std::int64_t clip_heads = 16;
   std::int64_t clip_layers = 24;
@@ -27,25 +23,20 @@ struct Config {
 
   // Fixed in the vendor's code, confirmed by tensor shapes.
   static constexpr std::int64_t kPatch = 16;
-  static constexpr std::int64_t kWindow = 14;
-  static constexpr std::int64_t kNeckChannels = 256;
   static constexpr std::int64_t kMlpRatio = 4;
-  static constexpr std::int64_t kSamGrid = 64;   ///< side of the stored SAM position table
   static constexpr std::int64_t kClipGrid = 16;  ///< side of the stored CLIP position table
 
-  [[nodiscard]] std::int64_t sam_head_dim() const { return sam_width / sam_heads; }
   [[nodiscard]] std::int64_t clip_head_dim() const { return clip_width / clip_heads; }
   /// Channels of the SAM features: what CLIP reads instead of patches.
-  [[nodiscard]] std::int64_t feature_width() const { return downsample_channels[1]; }
-  [[nodiscard]] bool is_global_block(std::int64_t layer) const;
+  [[nodiscard]] std::int64_t feature_width() const { return sam.feature_width(); }
 };
 
 /// Paths of the model protocol.
 enum Path : PathId { kGlobal = 0, kLocal = 1, kNumPaths = 2 };
 
-/// A square view as the towers see it; two of SAM's convolutions have stride 2.
+/// A square view as the towers see it.
 [[nodiscard]] constexpr common::SquareView view_of(std::int64_t side_px) {
-  return {.side_px = side_px, .patch_px = Config::kPatch, .stride = 4};
+  return common::sam_view(side_px, Config::kPatch);
 }
 
 /// The view that each path takes, in the order of Path.

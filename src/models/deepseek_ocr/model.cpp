@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "core/check.h"
-#include "media/normalize.h"
 #include "models/common/views/model.h"
 #include "models/deepseek_ocr/config.h"
 #include "models/deepseek_ocr/processor.h"
@@ -30,9 +29,9 @@ common::ViewTower describe(const Config& c, const Processing& p) {
                      .layout = layout_of(p.views[kLocal], kLocal),
                      .allow_zero_tokens = true,
                      .max_item_views = p.max_tiles}},
-          .facts = {{"SAM width", cat(c.sam_width)},
-                    {"SAM layers", cat(c.sam_layers)},
-                    {"SAM heads", cat(c.sam_heads)},
+          .facts = {{"SAM width", cat(c.sam.width)},
+                    {"SAM layers", cat(c.sam.layers)},
+                    {"SAM heads", cat(c.sam.heads)},
                     {"CLIP width", cat(c.clip_width)},
                     {"CLIP layers", cat(c.clip_layers)},
                     {"CLIP heads", cat(c.clip_heads)},
@@ -74,9 +73,7 @@ std::unique_ptr<EncoderGraphModel> make(const checkpoint::HfConfig& files,
                                         const MediaOptions& media, common::WeightLoader& loader) {
   const Config config = parse_config(files);
   const Processing processing = read_processing(files, media);
-  const media::NormalizeTable table =
-      media::to_tensor_normalize_table(processing.image_mean, processing.image_std);
-  Weights weights = load_weights(loader, config, processing.views, table);
+  Weights weights = load_weights(loader, config, processing.views, processing.scaling.table());
   return std::make_unique<Model>(config, processing, std::move(weights));
 }
 

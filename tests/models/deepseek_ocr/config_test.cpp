@@ -33,9 +33,9 @@ void expect_refused(ErrorCode code, const std::string& message, const Text& text
 
 TEST(DeepseekOcrConfig, DefaultsAreThoseOfTheReleasedCheckpoint) {
   const Config c = parse_config(Text{}.files());
-  EXPECT_EQ(c.sam_width, 768);
-  EXPECT_EQ(c.sam_head_dim(), 64);
-  EXPECT_EQ(c.sam_layers, 12);
+  EXPECT_EQ(c.sam.width, 768);
+  EXPECT_EQ(c.sam.head_dim(), 64);
+  EXPECT_EQ(c.sam.layers, 12);
   EXPECT_EQ(c.feature_width(), 1024);
   EXPECT_EQ(c.clip_width, 1024);
   EXPECT_EQ(c.clip_head_dim(), 64);
@@ -44,7 +44,7 @@ TEST(DeepseekOcrConfig, DefaultsAreThoseOfTheReleasedCheckpoint) {
   EXPECT_EQ(c.n_embed, 1280);
   EXPECT_EQ(c.max_position_embeddings, 8192);
   for (std::int64_t layer = 0; layer < 12; ++layer) {
-    EXPECT_EQ(c.is_global_block(layer), layer % 3 == 2) << layer;
+    EXPECT_EQ(c.sam.is_global_block(layer), layer % 3 == 2) << layer;
   }
 }
 
@@ -55,11 +55,11 @@ TEST(DeepseekOcrConfig, ReadsEverySize) {
                         .clip = R"({"width": 48, "heads": 2, "layers": 5})",
                         .projector = R"({"input_dim": 96, "n_embed": 7})"}
                        .files());
-  EXPECT_EQ(c.sam_head_dim(), 24);
-  EXPECT_EQ(c.sam_layers, 3);
-  EXPECT_TRUE(c.is_global_block(0));
-  EXPECT_FALSE(c.is_global_block(2));
-  EXPECT_EQ(c.downsample_channels, (std::array<std::int64_t, 2>{16, 48}));
+  EXPECT_EQ(c.sam.head_dim(), 24);
+  EXPECT_EQ(c.sam.layers, 3);
+  EXPECT_TRUE(c.sam.is_global_block(0));
+  EXPECT_FALSE(c.sam.is_global_block(2));
+  EXPECT_EQ(c.sam.downsample_channels, (std::array<std::int64_t, 2>{16, 48}));
   EXPECT_EQ(c.clip_head_dim(), 24);
   EXPECT_EQ(c.clip_layers, 5);
   EXPECT_EQ(c.n_embed, 7);
@@ -84,7 +84,7 @@ TEST(DeepseekOcrConfig, RefusesWhatItCannotRun) {
                  "config.json: projector_config.projector_type: only linear is supported, got mlp",
                  {.projector = R"({"projector_type": "mlp"})"});
   expect_refused(ErrorCode::kUnsupported,
-                 "config.json: head size 12 (768 / 64) is not a multiple of 8",
+                 "config.json: vision_config.width.sam_vit_b: head size 12 (768 / 64)",
                  {.sam = R"({"heads": 64})"});
   expect_refused(ErrorCode::kUnsupported,
                  "config.json: head size 4 (1024 / 256) is not a multiple of 8",
@@ -165,9 +165,9 @@ TEST(DeepseekOcrView, HasTheGridAndTokensOfItsSide) {
 TEST(DeepseekOcrConfig, ReadsTheGoldenCheckpoint) {
   for (const std::string& folder : test::golden_folders("deepseek_ocr", "config.json")) {
     const Config c = parse_config(checkpoint::read_hf_config(folder));
-    EXPECT_EQ(c.sam_width, 128);
-    EXPECT_EQ(c.sam_layers, 3);
-    EXPECT_EQ(c.global_attn_indexes, std::vector<std::int64_t>{1});
+    EXPECT_EQ(c.sam.width, 128);
+    EXPECT_EQ(c.sam.layers, 3);
+    EXPECT_EQ(c.sam.global_attn_indexes, std::vector<std::int64_t>{1});
     EXPECT_EQ(c.n_embed, 64);
   }
 }

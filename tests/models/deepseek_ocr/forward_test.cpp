@@ -13,7 +13,6 @@
 #include "core/file.h"
 #include "device/cpu/cpu_device.h"
 #include "media/decode_image.h"
-#include "media/normalize.h"
 #include "models/deepseek_ocr/processor.h"
 #include "models/host_inputs.h"
 #include "ops/cpu/cpu_kernels.h"
@@ -132,9 +131,7 @@ class DeepseekOcrForward : public ::testing::TestWithParam<std::string> {
   std::unique_ptr<Stream> stream_ = device_->create_stream();
   common::WeightLoader loader_{source_, "model.", *device_, *stream_};
   Weights weights_ =
-      load_weights(loader_, config_, views(),
-                   media::to_tensor_normalize_table(processor_.processing().image_mean,
-                                                    processor_.processing().image_std));
+      load_weights(loader_, config_, views(), processor_.processing().scaling.table());
 };
 
 INSTANTIATE_TEST_SUITE_P(

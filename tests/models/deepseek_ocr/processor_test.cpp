@@ -24,7 +24,7 @@ TEST(DeepseekOcrProcessing, DefaultsAreTheModeOfTheVendor) {
   EXPECT_EQ(p.views[kLocal].side_px, 640);
   EXPECT_EQ(p.min_tiles, 2);
   EXPECT_EQ(p.max_tiles, 6);
-  EXPECT_EQ(p.image_mean, (std::array<float, 3>{0.5f, 0.5f, 0.5f}));
+  EXPECT_EQ(p.scaling.image_mean, (std::array<float, 3>{0.5f, 0.5f, 0.5f}));
   EXPECT_EQ(p.engine, media::ResizeEngine::kPillow);
 }
 
@@ -32,8 +32,8 @@ TEST(DeepseekOcrProcessing, ReadsTheProcessorFile) {
   const Processing p = read_processing(
       test::config_files({.processor = R"({"image_mean": [0, 0.25, 1], "image_std": [1, 2, 3]})"}),
       {.image_backend = ImageBackend::kTorchvision});
-  EXPECT_EQ(p.image_mean, (std::array<float, 3>{0, 0.25f, 1}));
-  EXPECT_EQ(p.image_std, (std::array<float, 3>{1, 2, 3}));
+  EXPECT_EQ(p.scaling.image_mean, (std::array<float, 3>{0, 0.25f, 1}));
+  EXPECT_EQ(p.scaling.image_std, (std::array<float, 3>{1, 2, 3}));
   EXPECT_EQ(p.engine, media::ResizeEngine::kTorchvision);
 }
 
@@ -52,7 +52,7 @@ TEST(DeepseekOcrProcessing, RefusesListsOfAnotherLengthAndDeviationsThatAreNotAb
 
 TEST(DeepseekOcrProcessing, SaysWhatAProcessorFileLeavesOpen) {
   const auto assumed = [](const std::string& processor) {
-    return read_processing(test::config_files({.processor = processor}), {}).assumptions;
+    return read_processing(test::config_files({.processor = processor}), {}).scaling.assumptions;
   };
   EXPECT_EQ(assumed(R"({"image_mean": [0, 0, 0]})"),
             "missing=model/processor_config.json keys=image_std image_std=0.5,0.5,0.5");
@@ -64,7 +64,7 @@ TEST(DeepseekOcrProcessing, SaysWhatAProcessorFileLeavesOpen) {
 
 TEST(DeepseekOcrProcessing, SaysWhereEveryValueComesFrom) {
   const auto files = test::config_files({.processor = R"({"image_mean": [0, 0, 0]})"});
-  EXPECT_EQ(read_processing(files, {}).sources,
+  EXPECT_EQ(read_processing(files, {}).scaling.sources,
             "image.file=\"processor_config.json\" image.given=image_mean "
             "image.class_default=image_std");
 }
