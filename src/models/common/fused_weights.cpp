@@ -2,6 +2,7 @@
 #include "models/common/fused_weights.h"
 
 #include <span>
+#include <utility>
 
 #include "core/check.h"
 
@@ -70,6 +71,19 @@ StoredBytes read_fused(const checkpoint::WeightSource& source, const FusedWeight
     bytes = gathered(bytes, row_bytes, fused.rows);
   }
   return result;
+}
+
+void append_fused(const checkpoint::WeightSource& source, const FusedWeights& fused,
+                  std::string_view prefix, std::string_view suffix, const Shape& shape,
+                  StoredBytes& to) {
+  StoredBytes more = read_fused(source, fused, prefix, suffix, shape);
+  if (to.bytes.empty()) {
+    to = std::move(more);
+    return;
+  }
+  FOVEA_CHECK(more.dtype == to.dtype, kUnsupported, prefix, fused.parts.front(), suffix, " is ",
+              to_string(more.dtype), ", its siblings are ", to_string(to.dtype));
+  to.bytes.insert(to.bytes.end(), more.bytes.begin(), more.bytes.end());
 }
 
 }  // namespace fovea::common

@@ -41,4 +41,10 @@ struct StoredBytes {
                                      const FusedWeights& fused, std::string_view prefix,
                                      std::string_view suffix, const Shape& shape);
 
+/// The same behind those of layers that are in `to` already, of the same dtype.
+/// @throws as read_fused.
+void append_fused(const checkpoint::WeightSource& source, const FusedWeights& fused,
+                  std::string_view prefix, std::string_view suffix, const Shape& shape,
+                  StoredBytes& to);
+
 }  // namespace fovea::common

@@ -317,6 +317,27 @@ ops::PackedLinear WeightLoader::grouped_qkv(const std::string& name, std::int64_
               Bias::kYes);
 }
 
+ops::PackedLinear WeightLoader::grouped_qkv_of_three(const std::string& name, std::int64_t features,
+                                                     std::int64_t num_heads,
+                                                     std::int64_t num_key_value_heads) {
+  const std::int64_t head_dim = features / num_heads;
+  const std::int64_t shared_rows = num_key_value_heads * head_dim;  // of k, and of v
+  const std::int64_t group = num_heads / num_key_value_heads;
+  std::vector<std::int64_t> rows;
+  for (const std::int64_t first : {std::int64_t{0}, shared_rows}) {
+    for (std::int64_t row = 0; row < features; ++row) {
+      rows.push_back(first + row / head_dim / group * head_dim + row % head_dim);
+    }
+  }
+  const FusedWeights all[] = {
+      {.parts = {name + ".q_proj"}, .part_rows = features, .in_sizes = {features}},
+      {.parts = {name + ".k_proj", name + ".v_proj"},
+       .part_rows = shared_rows,
+       .in_sizes = {features},
+       .rows = std::move(rows)}};
+  return pack(all, Bias::kYes);
+}
+
 GatedMlp WeightLoader::gated(const std::string& name, std::int64_t features, std::int64_t wide,
                              ops::Activation activation, Bias bias) {
   constexpr std::int64_t kVector = 8;
@@ -334,23 +355,33 @@ GatedMlp WeightLoader::gated(const std::string& name, std::int64_t features, std
 }
 
 ops::PackedLinear WeightLoader::pack(const FusedWeights& fused, Bias bias) {
-  bias = decided(bias, fused.parts.front());
-  const Shape bias_shape{fused.part_rows};
-  if (device_ == nullptr) {
-    for (const std::string& part : fused.parts) {
-      check(part + ".weight", fused.part_shape());
-      if (bias == Bias::kYes) check(part + ".bias", bias_shape);
+  return pack(std::span(&fused, 1), bias);
+}
+
+ops::PackedLinear WeightLoader::pack(std::span<const FusedWeights> all, Bias bias) {
+  bias = decided(bias, all.front().parts.front());
+  const std::int64_t in_features = all.front().in_features();
+  std::int64_t out_features = 0;
+  StoredBytes weight;
+  StoredBytes biases;
+  for (const FusedWeights& fused : all) {
+    out_features += fused.out_features();
+    const Shape bias_shape{fused.part_rows};
+    if (device_ == nullptr) {
+      for (const std::string& part : fused.parts) {
+        check(part + ".weight", fused.part_shape());
+        if (bias == Bias::kYes) check(part + ".bias", bias_shape);
+      }
+      continue;
     }
-    return without_memory(fused.in_features(), fused.out_features(), bias);
+    append_fused(source_, fused, prefix_, ".weight", fused.part_shape(), weight);
+    if (bias == Bias::kYes) append_fused(source_, fused, prefix_, ".bias", bias_shape, biases);
   }
-  const StoredBytes weight = read_fused(source_, fused, prefix_, ".weight", fused.part_shape());
-  const StoredBytes biases =
-      bias == Bias::kYes ? read_fused(source_, fused, prefix_, ".bias", bias_shape) : StoredBytes{};
+  if (device_ == nullptr) return without_memory(in_features, out_features, bias);
   const ConstTensorView bias_view =
-      bias == Bias::kYes
-          ? ConstTensorView{biases.bytes.data(), biases.dtype, {fused.out_features()}}
-          : ConstTensorView{};
-  const Shape shape{fused.out_features(), fused.in_features()};
+      bias == Bias::kYes ? ConstTensorView{biases.bytes.data(), biases.dtype, {out_features}}
+                         : ConstTensorView{};
+  const Shape shape{out_features, in_features};
   return ops::pack_linear(*device_, {weight.bytes.data(), weight.dtype, shape}, bias_view, format_);
 }
 

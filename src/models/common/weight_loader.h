@@ -94,6 +94,11 @@ class WeightLoader {
   [[nodiscard]] ops::PackedLinear grouped_qkv(const std::string& name, std::int64_t features,
                                               std::int64_t num_heads,
                                               std::int64_t num_key_value_heads);
+  /// The same of the three `<name>.q_proj`, `.k_proj` and `.v_proj`.
+  [[nodiscard]] ops::PackedLinear grouped_qkv_of_three(const std::string& name,
+                                                       std::int64_t features,
+                                                       std::int64_t num_heads,
+                                                       std::int64_t num_key_value_heads);
   /// `<name>.weight` and `<name>.bias`.
   [[nodiscard]] LayerNorm layer_norm(const std::string& name, std::int64_t features, float epsilon);
   /// `<name>.weight`.
@@ -138,6 +143,8 @@ class WeightLoader {
 
  private:
   [[nodiscard]] ops::PackedLinear pack(const FusedWeights& fused, Bias bias);
+  /// Several of the same inputs and dtypes, whose features follow one another.
+  [[nodiscard]] ops::PackedLinear pack(std::span<const FusedWeights> all, Bias bias);
   /// A layer whose weight, of this shape, is [out, channel, tap], as one over [tap, channel].
   [[nodiscard]] ops::PackedLinear over_taps(const std::string& name, const Shape& shape,
                                             std::int64_t in_channels, Bias bias);

@@ -122,6 +122,29 @@ TEST_F(WeightLoaderTest, SharedHeadsOfKAndVAreRepeatedForTheHeadsOfQ) {
   EXPECT_EQ(checker.report().front().problem, "");
 }
 
+TEST_F(WeightLoaderTest, SharedHeadsOfThreeLayersAreThoseOfOne) {
+  constexpr std::int64_t kWidth = 8;
+  add("one.qkv.weight", {16, kWidth}, 0);
+  add("one.qkv.bias", {16}, 1000);
+  add("attn.q_proj.weight", {8, kWidth}, 0);
+  add("attn.k_proj.weight", {4, kWidth}, 64);
+  add("attn.v_proj.weight", {4, kWidth}, 96);
+  add("attn.q_proj.bias", {8}, 1000);
+  add("attn.k_proj.bias", {4}, 1008);
+  add("attn.v_proj.bias", {4}, 1012);
+  const checkpoint::WeightSource weights = source();
+  WeightLoader loader(weights, "", *device_, *stream_);
+  const std::vector<float> x{1, 2, 3, 4, 5, 6, 7, 8};
+  EXPECT_EQ(apply(loader.grouped_qkv_of_three("attn", kWidth, 4, 2), x),
+            apply(loader.grouped_qkv("one", kWidth, 4, 2), x));
+
+  WeightLoader checker(weights, "");
+  EXPECT_EQ(checker.grouped_qkv_of_three("attn", kWidth, 4, 2).out_features, 3 * kWidth);
+  ASSERT_EQ(checker.report().size(), 6u);
+  for (const TensorReport& tensor : checker.report()) EXPECT_EQ(tensor.problem, "") << tensor.name;
+  EXPECT_EQ(checker.parameters(), 16 * kWidth + 16);
+}
+
 TEST_F(WeightLoaderTest, RowsOfQAndKAreLoadedInTheOrderOfTheHalves) {
   constexpr std::int64_t kWidth = 8;  // two heads of 4
   add("fused.wqkv.weight", {3 * kWidth, kWidth}, 0);
