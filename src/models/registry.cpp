@@ -5,6 +5,7 @@
 
 #include "models/cohere_vision/model.h"
 #include "models/deepseek_ocr/model.h"
+#include "models/deepseek_ocr2/model.h"
 #include "models/deepseek_vl/model.h"
 #include "models/gemma3/model.h"
 #include "models/glm4v/model.h"
@@ -48,6 +49,7 @@ std::span<const ModelFamily* const> model_families() noexcept {
       &idefics3::family(),
       &idefics3::smolvlm_family(),
       &hunyuan_vl::family(),
+      &deepseek_ocr2::family(),
   };
   return families;
 }

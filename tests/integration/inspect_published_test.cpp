@@ -120,6 +120,7 @@ constexpr Published kPublished[] = {
     {"SmolVLM2-500M-Video-Instruct", 198, 98229504, 960, 832},
     {"SmolVLM2-2.2B-Instruct", 438, 434220912, 2048, 1053},
     {"HunyuanOCR", 446, 457197040, 1024, 2076},
+    {"DeepSeek-OCR-2", 473, 454385280, 1280, 545},
 };
 
 std::string configs() { return FOVEA_TEST_SOURCE_DIR "/tests/configs"; }

@@ -18,8 +18,8 @@ void embed_patches(ExecContext& ctx, const ViewBatch& in, const PatchEmbedding& 
                 x);
 }
 
-void make_sequences(ExecContext& ctx, const ViewBatch& in, const Tensor& class_rows,
-                    const Tensor& positions, ConstTensorView patches, TensorView x) {
+void join_sequences(ExecContext& ctx, const ViewBatch& in, const Tensor& class_rows,
+                    ConstTensorView patches, TensorView x) {
   const ViewSequence& sequence = in.sequence;
   ops::copy_row_blocks(ctx, {.x = class_rows.view(),
                              .x_block_rows = 0,
@@ -35,6 +35,11 @@ void make_sequences(ExecContext& ctx, const ViewBatch& in, const Tensor& class_r
                              .out = x,
                              .out_block_rows = sequence.rows(),
                              .out_first = sequence.first_patch});
+}
+
+void make_sequences(ExecContext& ctx, const ViewBatch& in, const Tensor& class_rows,
+                    const Tensor& positions, ConstTensorView patches, TensorView x) {
+  join_sequences(ctx, in, class_rows, patches, x);
   ops::add_table(ctx, {.table = positions.view(), .rows = in.rows, .x = x});
 }
 

@@ -16,6 +16,12 @@ namespace fovea::common {
 void embed_patches(ExecContext& ctx, const ViewBatch& in, const PatchEmbedding& embedding,
                    TensorView x);
 
+/// x = [class rows; patches] for every view, or [patches; class rows], as in.sequence says.
+/// @param class_rows [class_rows, features] f32. @param patches [views * patches, features].
+/// @param x [views * rows of a sequence, features].
+void join_sequences(ExecContext& ctx, const ViewBatch& in, const Tensor& class_rows,
+                    ConstTensorView patches, TensorView x);
+
 /// x = [class rows; patches] + positions for every view, or [patches; class rows], as in.sequence
 /// says. @param class_rows [class_rows, features] f32. @param positions [rows of a sequence,
 /// features] f32. @param patches [views * patches, features]. @param x [views * rows of a sequence,
