@@ -308,6 +308,43 @@ TEST_P(RowsTest, AveragesInSinglePrecisionAndRoundsOnce) {
   });
 }
 
+TEST_P(RowsTest, AveragesRowsAtEqualDistancesWhereBlocksDiffer) {
+  for_all(20, [&](std::mt19937_64& generator) {
+    constexpr std::int64_t kRows = 24;
+    const std::int64_t blocks = uniform(generator, 1, 12);
+    const std::int64_t cols =
+        uniform(generator, 0, 1) == 0 ? uniform(generator, 1, 30) : 8 * uniform(generator, 1, 40);
+    const std::vector<float> values = f.rounded(normal_values(generator, kRows * cols));
+    std::vector<std::int32_t> runs;
+    std::vector<float> want;
+    for (std::int64_t b = 0; b < blocks; ++b) {
+      const std::int64_t rows = uniform(generator, 1, 4);
+      const std::int64_t distance = uniform(generator, 1, 6);
+      const std::int64_t first = uniform(generator, 0, kRows - 1 - (rows - 1) * distance);
+      for (const std::int64_t v : {first, rows, distance, std::int64_t{0}}) {
+        runs.push_back(static_cast<std::int32_t>(v));
+      }
+      for (std::int64_t c = 0; c < cols; ++c) {
+        float sum = 0;
+        for (std::int64_t i = 0; i < rows; ++i) {
+          sum += values[index_of(first + i * distance, c, cols)];
+        }
+        want.push_back(sum / static_cast<float>(rows));
+      }
+    }
+    const Tensor x = f.activations({kRows, cols}, values);
+    const Tensor table = f.ints({blocks, 4}, runs);
+    const Tensor out = f.poisoned({blocks, cols});
+    expect_same_bits(
+        f.run(out,
+              [&](ExecContext& ctx) {
+                ops::mean_row_blocks(
+                    ctx, {.x = x.view(), .block_rows = 4, .out = out.view(), .runs = table.view()});
+              }),
+        f.rounded(want));
+  });
+}
+
 TEST_P(RowsTest, AReplayAveragesTheLiveBlocksAlone) {
   const Tensor x = f.poisoned({8, 1});
   const Tensor out = f.poisoned({4, 1});
@@ -342,6 +379,8 @@ TEST_P(RowsTest, MeanNamesWhatIsWrongWithItsArguments) {
   };
   expect("mean_row_blocks: block_rows must be >= 1, got 0", [](auto& a) { a.block_rows = 0; });
   expect("[4, 4], got", [](auto& a) { a.block_rows = 2; });
+  const Tensor runs = f.ints({3, 4}, std::vector<std::int32_t>(12));
+  expect("runs must be int32 [2, 4], got int32 [3, 4]", [&](auto& a) { a.runs = runs.view(); });
   expect("x must be " + std::string(to_string(f.dtype())) + " [6, 4], got int32",
          [](auto& a) { a.x.dtype = DType::kI32; });
   expect("out must have rank 2, got shape [8]", [](auto& a) { a.out.shape = {8}; });

@@ -44,11 +44,17 @@ struct MeanRowBlocksArgs {
   std::int64_t block_rows;  ///< rows of a block, at least 1
   LiveRows blocks = {};     ///< live blocks
   TensorView out;           ///< [blocks, cols], activation dtype; no overlap with x
+  /// Where blocks differ: [blocks, 4] i32 on the device: first row of a block in x, its rows, at
+  /// least 1, the distance from one to the next, unused. Live blocks lie inside x, which nobody
+  /// checks; x then has any number of rows, and block_rows is the most that a block has.
+  ConstTensorView runs = {};
 };
 
 /// out[b, c] = (sum_i x[b * block_rows + i, c]) / block_rows, i < block_rows and ascending
-/// In f32, one rounding, to the activation dtype: average pooling, where the rows that become one
-/// are neighbours. Asynchronous on ctx.stream; safe to capture.
+/// or with runs
+/// out[b, c] = (sum_i x[first_b + i * distance_b, c]) / rows_b, i < rows_b and ascending
+/// In f32, one rounding, to the activation dtype: average pooling, over rows that are neighbours or
+/// at equal distances. Asynchronous on ctx.stream; safe to capture.
 /// @throws Error(kInvalidArgument) if a shape or dtype does not match the list above.
 FOVEA_API void mean_row_blocks(ExecContext& ctx, const MeanRowBlocksArgs& args);
 

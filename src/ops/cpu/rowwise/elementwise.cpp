@@ -9,6 +9,23 @@
 
 namespace fovea::cpu {
 
+namespace {
+
+/// The rows of x that become one.
+struct RowRun {
+  std::int64_t first = 0;
+  std::int64_t rows = 0;
+  std::int64_t distance = 1;
+};
+
+RowRun run_of(const ops::MeanRowBlocksArgs& args, std::int64_t block) {
+  if (!args.runs) return {.first = block * args.block_rows, .rows = args.block_rows};
+  const auto* const run = args.runs.as<std::int32_t>() + 4 * block;
+  return {.first = run[0], .rows = run[1], .distance = run[2]};
+}
+
+}  // namespace
+
 void activate(Stream& stream, const ops::ActivateArgs& args, ActivateRow activate_row) {
   static_cast<CpuStream&>(stream).submit([args, activate_row](ThreadPool& pool) {
     const std::int64_t cols = args.x.shape[1];
@@ -72,17 +89,18 @@ void add_table(Stream& stream, const ops::AddTableArgs& args) {
 void mean_row_blocks(Stream& stream, const ops::MeanRowBlocksArgs& args) {
   static_cast<CpuStream&>(stream).submit([args](ThreadPool& pool) {
     const std::int64_t cols = args.out.shape[1];
-    const std::int64_t block = args.block_rows * cols;
-    const auto rows = static_cast<float>(args.block_rows);
-    for_row_ranges(pool, count_live(args.blocks, args.out.shape[0]), block,
+    for_row_ranges(pool, count_live(args.blocks, args.out.shape[0]), args.block_rows * cols,
                    [&](std::int64_t first, std::int64_t last) {
                      for (std::int64_t b = first; b < last; ++b) {
-                       const float* const x = args.x.as<float>() + b * block;
+                       const RowRun run = run_of(args, b);
+                       const float* x = args.x.as<float>() + run.first * cols;
                        float* const mean = args.out.as<float>() + b * cols;
                        std::copy_n(x, cols, mean);
-                       for (std::int64_t i = cols; i < block; i += cols) {
-                         for (std::int64_t c = 0; c < cols; ++c) mean[c] += x[i + c];
+                       for (std::int64_t i = 1; i < run.rows; ++i) {
+                         x += run.distance * cols;
+                         for (std::int64_t c = 0; c < cols; ++c) mean[c] += x[c];
                        }
+                       const auto rows = static_cast<float>(run.rows);
                        for (std::int64_t c = 0; c < cols; ++c) mean[c] /= rows;
                      }
                    });

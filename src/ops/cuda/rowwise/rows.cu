@@ -69,25 +69,37 @@ __global__ void __launch_bounds__(kBlock)
   }
 }
 
+struct MeanWork {
+  const __nv_bfloat16* x;
+  const std::int32_t* runs;  // null: blocks of block_rows rows
+  std::int64_t block_rows;
+  std::int64_t blocks;
+  std::int64_t cols;
+  const std::int32_t* live;
+  __nv_bfloat16* out;
+};
+
 template <int kWidth>
-__global__ void __launch_bounds__(kBlock)
-    mean_row_blocks_kernel(const __nv_bfloat16* x, std::int64_t block_rows, std::int64_t blocks,
-                           std::int64_t cols, const std::int32_t* live_count, __nv_bfloat16* out) {
+__global__ void __launch_bounds__(kBlock) mean_row_blocks_kernel(const MeanWork work) {
   wait_for_predecessor();
-  const std::int64_t live = live_rows(live_count, blocks);
+  const std::int64_t live = live_rows(work.live, work.blocks);
   for (std::int64_t block = blockIdx.x; block < live; block += gridDim.x) {
-    const __nv_bfloat16* const first = x + block * block_rows * cols;
-    for (std::int64_t c = threadIdx.x * kWidth; c < cols; c += kBlock * kWidth) {
+    const std::int32_t* const run = work.runs == nullptr ? nullptr : work.runs + 4 * block;
+    const std::int64_t rows = run == nullptr ? work.block_rows : run[1];
+    const std::int64_t step = (run == nullptr ? 1 : run[2]) * work.cols;
+    const __nv_bfloat16* const first =
+        work.x + (run == nullptr ? block * work.block_rows : run[0]) * work.cols;
+    for (std::int64_t c = threadIdx.x * kWidth; c < work.cols; c += kBlock * kWidth) {
       float sum[kWidth] = {};
-      for (std::int64_t i = 0; i < block_rows; ++i) {
+      for (std::int64_t i = 0; i < rows; ++i) {
         float value[kWidth];
-        load_floats(first + i * cols + c, value);
+        load_floats(first + i * step + c, value);
 #pragma unroll
         for (int j = 0; j < kWidth; ++j) sum[j] += value[j];
       }
 #pragma unroll
-      for (int j = 0; j < kWidth; ++j) sum[j] /= static_cast<float>(block_rows);
-      store_floats(out + block * cols + c, sum);
+      for (int j = 0; j < kWidth; ++j) sum[j] /= static_cast<float>(rows);
+      store_floats(work.out + block * work.cols + c, sum);
     }
   }
 }
@@ -167,13 +179,17 @@ void add_table(CudaStream& stream, const ops::AddTableArgs& args, int num_sms) {
 
 void mean_row_blocks(CudaStream& stream, const ops::MeanRowBlocksArgs& args, int num_sms) {
   check_bf16("mean_row_blocks", "out", args.out);
-  const std::int64_t blocks = args.out.shape[0];
-  const std::int64_t cols = args.out.shape[1];
+  const MeanWork work{.x = args.x.as<__nv_bfloat16>(),
+                      .runs = args.runs ? args.runs.as<std::int32_t>() : nullptr,
+                      .block_rows = args.block_rows,
+                      .blocks = args.out.shape[0],
+                      .cols = args.out.shape[1],
+                      .live = args.blocks.count,
+                      .out = args.out.as<__nv_bfloat16>()};
   const bool vectors =
-      cols % 8 == 0 && is_aligned(args.x.data, 16) && is_aligned(args.out.data, 16);
+      work.cols % 8 == 0 && is_aligned(args.x.data, 16) && is_aligned(args.out.data, 16);
   launch(stream, vectors ? &mean_row_blocks_kernel<8> : &mean_row_blocks_kernel<1>,
-         grid_for(blocks, 1, num_sms), dim3(kBlock), 0, args.x.as<__nv_bfloat16>(), args.block_rows,
-         blocks, cols, args.blocks.count, args.out.as<__nv_bfloat16>());
+         grid_for(work.blocks, 1, num_sms), dim3(kBlock), 0, work);
 }
 
 void im2col_3x3(CudaStream& stream, const ops::Im2colArgs& args, int num_sms) {
