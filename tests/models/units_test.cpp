@@ -136,7 +136,8 @@ TEST_P(Units, HaveInputsThatFollowFromTheirBytes) {
     for (PathId path = 0; path < m_.num_paths(); ++path) {
       const auto inputs_of = [&](std::int64_t unit) {
         const std::vector<ItemPart> parts{one_unit(item, path, unit)};
-        const GraphCapacity capacity{.tokens = parts[0].tokens(), .items = 1, .seqs = 1};
+        const GraphCapacity capacity{
+            .tokens = parts[0].tokens(), .items = 1, .seqs = parts[0].seqs()};
         HostInputs inputs(m_.model->inputs(path, capacity));
         inputs.fill([&](InputWriter& w) { m_.model->fill_inputs(path, capacity, parts, w); });
         std::vector<std::byte> bytes;

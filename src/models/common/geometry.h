@@ -5,17 +5,30 @@
 
 namespace fovea::common {
 
-/// How frames become patches, and patches become tokens.
+/// The ways in which the frames of a temporal patch enter a tower.
+enum class FrameUse : std::uint8_t {
+  kJoined,    ///< a patch is that of all frames; a single frame is repeated
+  kApart,     ///< every frame has patches and a sequence of its own; an odd last one counts twice
+  kTogether,  ///< every frame has patches of its own, all in one sequence, which may be shorter
+};
+
+/// How frames become patches, and patches become tokens. A temporal patch makes one grid of tokens.
 struct GridGeometry {
   std::int64_t patch_size = 16;          ///< pixels a side
   std::int64_t spatial_merge_size = 2;   ///< patches a side of a token
-  std::int64_t temporal_patch_size = 2;  ///< frames of a patch; still images repeat theirs
+  std::int64_t temporal_patch_size = 2;  ///< frames of a temporal patch
+  FrameUse frames = FrameUse::kJoined;
 
   /// Patches of a token.
   [[nodiscard]] std::int64_t merge_area() const { return spatial_merge_size * spatial_merge_size; }
+  /// Frames that a patch covers, and frames of a temporal patch that have patches of their own.
+  [[nodiscard]] std::int64_t patch_frames() const {
+    return frames == FrameUse::kJoined ? temporal_patch_size : 1;
+  }
+  [[nodiscard]] std::int64_t frames_apart() const { return temporal_patch_size / patch_frames(); }
   /// Values of a patch: channels x frames x height x width.
   [[nodiscard]] std::int64_t patch_dim() const {
-    return 3 * temporal_patch_size * patch_size * patch_size;
+    return 3 * patch_frames() * patch_size * patch_size;
   }
   /// Pixels a side of a token: resized sides are multiples of it.
   [[nodiscard]] std::int64_t resize_factor() const { return patch_size * spatial_merge_size; }

@@ -23,8 +23,9 @@ inline constexpr int kMaxPaths = 4;
 struct ItemSpec {
   std::int64_t input_rows = 0;  ///< patches
   std::int64_t out_rows = 0;    ///< final rows, newline and separator rows included
-  std::int64_t num_seqs = 0;    ///< attention sequences (frames); an image has 1; each is at least
-                                ///< one token of every path that the item takes
+  std::int64_t num_seqs = 0;    ///< attention sequences (frames); an image has 1; where each is not
+                                ///< at least one token of every path that the item takes, small
+                                ///< budgets may have no room for it
   std::array<std::int64_t, kMaxPaths> path_tokens{};  ///< tokens per path; budgets count these
   /// Equal units per path, none where the item does not take it: patches add up to input_rows, rows
   /// to the path_tokens of each path. None on any path: the whole item is one unit.

@@ -22,9 +22,40 @@ std::int32_t narrow(std::int64_t value) { return static_cast<std::int32_t>(value
 
 }  // namespace
 
+std::vector<GridRun> runs_of(const GridGeometry& geometry, std::span<const ItemPart> parts) {
+  std::vector<GridRun> runs;
+  for (const ItemPart& part : parts) {
+    const ItemPlan& plan = part.plan();
+    std::span<const std::uint8_t> pixels = part.pixels();
+    if (geometry.frames == FrameUse::kJoined) {
+      runs.push_back({&plan, pixels, part.patches(), part.seqs()});
+      continue;
+    }
+    const auto frame_bytes =
+        static_cast<std::size_t>(plan.resized_width_px * plan.resized_height_px * 3);
+    while (!pixels.empty()) {
+      const auto unit = pixels.first(std::min(plan.unit_bytes[0], pixels.size()));
+      const auto frames = static_cast<std::int64_t>(unit.size() / frame_bytes);
+      runs.push_back({.plan = &plan,
+                      .pixels = unit,
+                      .patches = frames * plan.grid[1] * plan.grid[2],
+                      .seqs = geometry.frames == FrameUse::kApart ? frames : 1,
+                      .tokens = part.units().rows});
+      pixels = pixels.subspan(unit.size());
+    }
+  }
+  return runs;
+}
+
+std::int64_t patch_capacity(const GridGeometry& geometry, const GraphCapacity& capacity) {
+  // Items have as many frames as sequences are counted of them, and units no more than these.
+  return capacity.tokens * geometry.merge_area() *
+         std::min(geometry.frames_apart(), std::max<std::int64_t>(capacity.seqs, 1));
+}
+
 std::vector<BufferDecl> GridInputs::declare(const GridGeometry& geometry,
                                             const GraphCapacity& capacity) {
-  const std::int64_t patches = capacity.tokens * geometry.merge_area();
+  const std::int64_t patches = patch_capacity(geometry, capacity);
   // A patch takes patch_dim bytes if no frame is repeated; still images need half of it.
   return {{kLive, DType::kI32, {kNumLive}},
           {kCuSeqlens, DType::kI32, {capacity.seqs + 1}, PadRule::kRepeatLast},
@@ -35,20 +66,19 @@ std::vector<BufferDecl> GridInputs::declare(const GridGeometry& geometry,
 
 PatchTables GridInputs::fill(const GridGeometry& geometry, std::span<const ItemPart> parts,
                              InputWriter& writer) {
-  std::vector<GridRun> runs;
-  for (const ItemPart& part : parts) {
-    runs.push_back({&part.plan(), part.pixels(), part.patches(), part.seqs()});
-  }
+  const std::vector<GridRun> runs = runs_of(geometry, parts);
   return fill(geometry, runs, writer);
 }
 
 PatchTables GridInputs::fill(const GridGeometry& geometry, std::span<const GridRun> runs,
                              InputWriter& writer) {
   std::int64_t num_patches = 0;
+  std::int64_t num_tokens = 0;
   std::int64_t num_seqs = 0;
   std::int64_t num_bytes = 0;
   for (const GridRun& run : runs) {
     num_patches += run.patches;
+    num_tokens += run.tokens > 0 ? run.tokens : run.patches / geometry.merge_area();
     num_seqs += run.seqs;
     num_bytes += std::ssize(run.pixels);
   }
@@ -59,7 +89,7 @@ PatchTables GridInputs::fill(const GridGeometry& geometry, std::span<const GridR
   auto* offsets = writer.claim(kCuSeqlens, num_seqs + 1).as<std::int32_t>();
   auto* live = writer.claim(kLive, kNumLive).as<std::int32_t>();
   live[kLivePatches] = narrow(num_patches);
-  live[kLiveTokens] = narrow(num_patches / geometry.merge_area());
+  live[kLiveTokens] = narrow(num_tokens);
   live[kLiveSeqs] = narrow(num_seqs);
 
   std::size_t row = 0;
@@ -103,7 +133,7 @@ void write_patch_rows(const GridGeometry& geometry, const ItemPlan& plan, std::i
       static_cast<std::int64_t>(pixel_bytes) / (plan.resized_width_px * plan.resized_height_px * 3);
   const std::int64_t row_stride = (tiled ? p : plan.resized_width_px) * 3;
   const std::int64_t frame_stride = (tiled ? p : plan.resized_height_px) * row_stride;
-  const std::int64_t tile_bytes = std::min(geometry.temporal_patch_size, num_frames) * frame_stride;
+  const std::int64_t tile_bytes = std::min(geometry.patch_frames(), num_frames) * frame_stride;
   auto position = positions.begin();
   auto source = sources.begin();
   std::int64_t tile = pixel_offset;  // of the next patch, where each has its own
@@ -116,8 +146,9 @@ void write_patch_rows(const GridGeometry& geometry, const ItemPlan& plan, std::i
       *source++ = narrow(v);
     }
   };
-  for (std::int64_t first = 0; first < num_frames; first += geometry.temporal_patch_size) {
-    // A still image, or a last odd frame, is repeated: the next frame is the same one.
+  for (std::int64_t first = 0; first < num_frames; first += geometry.patch_frames()) {
+    // A still image, or a last odd frame, is repeated: the next frame is the same one. A patch that
+    // covers one frame has no use for the next.
     const std::int64_t next_frame = first + 1 < num_frames ? frame_stride : 0;
     const std::int64_t frame_offset = pixel_offset + first * frame_stride;
     for (std::int64_t block_y = 0; block_y < h; block_y += m) {
@@ -136,7 +167,7 @@ void embed_patches(ExecContext& ctx, const GridGeometry& geometry, const PatchEm
                 {.pixels = in.pixels,
                  .sources = in.sources,
                  .patch_size = geometry.patch_size,
-                 .frames = geometry.temporal_patch_size,
+                 .frames = geometry.patch_frames(),
                  .rows = in.patches},
                 x);
 }

@@ -16,17 +16,27 @@ struct PatchTables {
   std::span<std::int32_t> sources;
 };
 
-/// Grids of one size whose pixels lie one after the other, each an attention sequence: units of an
-/// item, or a view of one.
+/// Grids of one size whose pixels lie one after the other, in attention sequences of one length:
+/// units of an item, or a view of one.
 struct GridRun {
   const ItemPlan* plan = nullptr;  ///< of one grid; must outlive the call
   std::span<const std::uint8_t> pixels;
   std::int64_t patches = 0;  ///< of all of them
   std::int64_t seqs = 1;
+  std::int64_t tokens = 0;  ///< that the tower makes of them; 0: one of every merge_area patches
 };
 
-/// The inputs of a tower over grids of patches: rows in merge-block order, one attention sequence
-/// per temporal patch of an item.
+/// The runs of parts, in the order of their rows: one of every part, or, where frames have patches
+/// of their own, one of every unit, since the last of an item may have fewer frames.
+[[nodiscard]] std::vector<GridRun> runs_of(const GridGeometry& geometry,
+                                           std::span<const ItemPart> parts);
+
+/// The rows of patches that a graph has room for.
+[[nodiscard]] std::int64_t patch_capacity(const GridGeometry& geometry,
+                                          const GraphCapacity& capacity);
+
+/// The inputs of a tower over grids of patches: rows frame by frame in merge-block order, one
+/// attention sequence per temporal patch of an item, or per frame of it.
 struct GridInputs {
   ConstTensorView pixels;      ///< [bytes] u8, interleaved RGB of all parts
   ConstTensorView sources;     ///< [patches, 4] i32: byte offset, row stride, frame stride, 0
@@ -53,7 +63,8 @@ struct GridInputs {
 };
 
 /// Writes the patch rows of consecutive temporal patches of an item in merge-block order, so that
-/// merge_area consecutive rows make one token.
+/// merge_area consecutive rows make one token. Frames that have patches of their own follow each
+/// other.
 /// @param pixel_offset byte at which their pixels start in the pixels of the batch.
 /// @param pixel_bytes of them, which say how many frames there are: an odd last one is repeated.
 /// @param positions, sources [patches, 4], as in GridInputs.

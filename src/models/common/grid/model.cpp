@@ -8,7 +8,7 @@ namespace fovea::common {
 
 namespace {
 
-constexpr std::int64_t kMaxFramesPerVideo = 32;  // temporal patches; longer videos run eagerly
+constexpr std::int64_t kMaxPatchesPerVideo = 32;  // in time; longer videos run eagerly
 
 std::string text(PixelRange range) { return cat(range.min_pixels, "..", range.max_pixels); }
 
@@ -25,7 +25,7 @@ GridModel::GridModel(GridTower tower, std::unique_ptr<const GridProcessor> proce
   if (videos) spec_.modalities.push_back(Modality::kVideo);
   spec_.main_width = tower.main_width;
   spec_.out_width = tower.out_width;
-  spec_.max_frames_per_video = videos ? kMaxFramesPerVideo : 1;
+  spec_.max_frames_per_video = videos ? kMaxPatchesPerVideo * p.geometry.frames_apart() : 1;
   spec_.attention_parity_rows = tower.attention_parity_rows;
 
   facts_.emplace_back("patch_size", cat(p.geometry.patch_size));

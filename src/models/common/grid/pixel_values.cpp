@@ -16,7 +16,7 @@ namespace {
 class PatchReader {
  public:
   PatchReader(const GridGeometry& geometry, const PixelScaling& scaling, DType dtype)
-      : frames_(static_cast<std::size_t>(geometry.temporal_patch_size)),
+      : frames_(static_cast<std::size_t>(geometry.patch_frames())),
         plane_(static_cast<std::size_t>(geometry.patch_size * geometry.patch_size)),
         scaling_(scaling),
         table_(scaling.table()),
@@ -76,7 +76,7 @@ void fill_pixel_values(const GridGeometry& geometry, const PixelScaling& scaling
               out.size());
   const PatchReader reader(geometry, scaling, values.dtype);
   const auto kept_frames =
-      static_cast<std::size_t>(std::min(plan.num_frames, geometry.temporal_patch_size));
+      static_cast<std::size_t>(std::min(plan.num_frames, geometry.patch_frames()));
   const std::size_t tile_bytes = out.size() / static_cast<std::size_t>(plan.spec.input_rows);
   std::vector<float> patch(static_cast<std::size_t>(geometry.patch_dim()));
   const std::byte* from = values.data;

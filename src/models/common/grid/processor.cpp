@@ -17,7 +17,8 @@ namespace {
 /// many of these run together the graphs bound.
 bool is_addressable(const GridGeometry& geometry, const std::array<std::int64_t, 3>& grid) {
   const auto patches = checked_mul(grid[1], grid[2]);
-  const auto bytes = patches ? checked_mul(*patches, geometry.patch_dim()) : std::nullopt;
+  const std::int64_t patch_bytes = geometry.patch_dim() * geometry.frames_apart();
+  const auto bytes = patches ? checked_mul(*patches, patch_bytes) : std::nullopt;
   return bytes && *bytes <= std::numeric_limits<std::int32_t>::max() &&
          checked_mul(grid[0], *bytes);
 }
@@ -37,7 +38,7 @@ std::int64_t checked_pixel_bytes(const GridGeometry& geometry, std::int64_t num_
   return *bytes;
 }
 
-/// Pixel values of patches in the order of the image as those of patches in the order of tokens.
+/// Pixel values of patches in the order of their frame as those of patches in the order of tokens.
 std::vector<std::byte> token_by_token(const GridGeometry& geometry, const ItemPlan& plan,
                                       const ConstTensorView& values) {
   const auto rows = static_cast<std::size_t>(plan.spec.input_rows);
@@ -47,11 +48,30 @@ std::vector<std::byte> token_by_token(const GridGeometry& geometry, const ItemPl
   const std::size_t row_bytes = values.bytes() / rows;
   std::vector<std::byte> ordered(values.bytes());
   for (std::size_t r = 0; r < rows; ++r) {
-    const std::int64_t from = positions[4 * r] * plan.grid[2] + positions[4 * r + 1];
+    const auto frame = static_cast<std::int64_t>(r) / (plan.grid[1] * plan.grid[2]);
+    const std::int64_t y = frame * plan.grid[1] + positions[4 * r];
+    const std::int64_t from = y * plan.grid[2] + positions[4 * r + 1];
     std::copy_n(values.data + static_cast<std::size_t>(from) * row_bytes, row_bytes,
                 ordered.data() + r * row_bytes);
   }
   return ordered;
+}
+
+/// Frames of each of the units of an item that have patches of their own; 1 where all are joined.
+std::int64_t frames_of_unit(const GridGeometry& geometry, Modality modality, std::int64_t units,
+                            std::int64_t num_frames) {
+  const std::int64_t apart = geometry.frames_apart();
+  const bool repeats = geometry.frames == FrameUse::kApart && modality == Modality::kVideo;
+  return units > 1 || repeats ? apart : std::min(apart, num_frames);
+}
+
+/// @throws Error(kInvalidArgument) for frames of a video that are no whole units.
+void check_grid_frames(const GridGeometry& geometry, std::int64_t frames) {
+  const std::int64_t apart = geometry.frames_apart();
+  const bool may_be_short = geometry.frames == FrameUse::kTogether;
+  FOVEA_CHECK(frames % apart == 0 || (may_be_short && frames < apart), kInvalidArgument,
+              "grid_thw of a video begins with a multiple of ", apart,
+              may_be_short ? ", or less" : "", ", got ", frames);
 }
 
 }  // namespace
@@ -71,14 +91,15 @@ ItemPlan GridProcessor::make_plan(Modality modality, std::int64_t num_frames,
   plan.target_width_px = resized.width_px;
   plan.target_height_px = resized.height_px;
   const std::int64_t t = (num_frames + g.temporal_patch_size - 1) / g.temporal_patch_size;
-  plan.grid = {t, resized.height_px / g.patch_size, resized.width_px / g.patch_size};
+  plan.grid = {t * frames_of_unit(g, modality, t, num_frames), resized.height_px / g.patch_size,
+               resized.width_px / g.patch_size};
   plan.has_grid_thw = true;
   plan.pixel_bytes = static_cast<std::size_t>(pixel_bytes);
   plan.unit_bytes[0] = static_cast<std::size_t>(std::min(g.temporal_patch_size, num_frames) *
                                                 (pixel_bytes / num_frames));
   plan.spec.input_rows = plan.grid[0] * plan.grid[1] * plan.grid[2];
-  plan.spec.out_rows = plan.spec.input_rows / g.merge_area();
-  plan.spec.num_seqs = t;
+  plan.spec.out_rows = t * (plan.grid[1] * plan.grid[2] / g.merge_area());
+  plan.spec.num_seqs = plan.grid[0];
   plan.spec.path_tokens[0] = plan.spec.out_rows;
   plan.spec.units[0] = {t, plan.spec.input_rows / t, plan.spec.out_rows / t};
   return plan;
@@ -110,7 +131,8 @@ ItemPlan GridProcessor::plan_grid(Modality modality,
               "grid_thw of an image begins with 1, got ", t, "x", h, "x", w);
   FOVEA_CHECK(is_addressable(g, grid), kInvalidArgument, "grid_thw ", t, "x", h, "x", w,
               " has more pixels than one item can have");
-  const std::int64_t frames = modality == Modality::kImage ? 1 : t * g.temporal_patch_size;
+  if (modality == Modality::kVideo) check_grid_frames(g, t);
+  const std::int64_t frames = modality == Modality::kImage ? 1 : t * g.patch_frames();
   ItemPlan plan = make_plan(modality, frames, 0, 0,
                             {.height_px = h * g.patch_size, .width_px = w * g.patch_size});
   plan.layout = PixelLayout::kPatches;

@@ -40,7 +40,7 @@ ByteVector patch_bytes(const ByteVector& pixels, const std::int32_t* source,
                        const GridGeometry& geometry) {
   ByteVector row;
   for (int channel = 0; channel < 3; ++channel) {
-    for (std::int64_t frame = 0; frame < geometry.temporal_patch_size; ++frame) {
+    for (std::int64_t frame = 0; frame < geometry.patch_frames(); ++frame) {
       for (std::int64_t py = 0; py < geometry.patch_size; ++py) {
         for (std::int64_t px = 0; px < geometry.patch_size; ++px) {
           row.push_back(pixels[static_cast<std::size_t>(source[0] + frame * source[2] +
@@ -52,17 +52,22 @@ ByteVector patch_bytes(const ByteVector& pixels, const std::int32_t* source,
   return row;
 }
 
-/// Patches of a resized image: [patches, 3, temporal_patch_size, patch_size, patch_size], in the
-/// order in which the reference's processor leaves them.
+/// Patches of resized frames: [patches, 3, patch_frames, patch_size, patch_size], in the order in
+/// which the reference's processor leaves them.
 ByteVector patches_of(const GridProcessing& p, const ItemPlan& plan, const ByteVector& pixels) {
-  const auto rows = static_cast<std::size_t>(plan.spec.input_rows);
+  const std::int64_t of_frame = plan.grid[1] * plan.grid[2];
+  const bool apart = p.geometry.frames != FrameUse::kJoined;  // each frame that there is
+  const auto rows =
+      static_cast<std::size_t>(apart ? plan.num_frames * of_frame : plan.spec.input_rows);
   std::vector<std::int32_t> positions(rows * 4);
   std::vector<std::int32_t> sources(rows * 4);
   write_patch_rows(p.geometry, plan, 0, plan.pixel_bytes, positions, sources);
   ByteVector patches(rows * static_cast<std::size_t>(p.geometry.patch_dim()));
   for (std::size_t r = 0; r < rows; ++r) {
     const ByteVector row = patch_bytes(pixels, &sources[4 * r], p.geometry);
-    const std::int64_t place = positions[4 * r] * plan.grid[2] + positions[4 * r + 1];
+    const std::int64_t frame = static_cast<std::int64_t>(r) / of_frame;
+    const std::int64_t place =
+        frame * of_frame + positions[4 * r] * plan.grid[2] + positions[4 * r + 1];
     const std::size_t to = p.row_major_values ? static_cast<std::size_t>(place) : r;
     std::ranges::copy(row, patches.begin() + static_cast<std::ptrdiff_t>(to * row.size()));
   }

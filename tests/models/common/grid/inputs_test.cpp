@@ -59,6 +59,21 @@ TEST(PatchRows, OfAnOddVideoRepeatTheLastFrame) {
   EXPECT_EQ(sources[4 * 4 + 2], 0) << "frame 2 twice";
 }
 
+TEST(PatchRows, OfFramesWithPatchesOfTheirOwnFollowEachOther) {
+  GridProcessing processing = test::same_size(4);
+  processing.geometry.frames = FrameUse::kApart;
+  const GridProcessor processor(processing);
+  const ItemPlan plan = processor.plan_video(2, 8, 8);
+  ASSERT_EQ(plan.spec.input_rows, 8);
+  const Ints images = rows_of(processing.geometry, plan, 0).sources;
+  const Ints tiles =
+      rows_of(processing.geometry, processor.plan_grid(Modality::kVideo, plan.grid), 0).sources;
+  EXPECT_EQ(images[4 * 4], 8 * 8 * 3);
+  for (std::size_t row = 0; row < 8; ++row) {
+    EXPECT_EQ(tiles[4 * row], static_cast<std::int32_t>(row) * 4 * 4 * 3) << row;
+  }
+}
+
 TEST(PatchRows, OfAGridHaveThePositionsOfItsItemAndTilesOfTheirOwn) {
   const GridProcessor processor(test::same_size(4));
   const GridGeometry& geometry = processor.processing().geometry;
@@ -93,6 +108,34 @@ class GridInputsTest : public ::testing::Test {
   const GridGeometry geometry_ = processor_.processing().geometry;
   std::vector<PreparedItem> items_;
 };
+
+/// Live counts and offsets of an image and a video of three frames, 8 patches and 4 a frame.
+Ints counts_of(FrameUse use, std::int64_t seqs) {
+  GridProcessing processing = test::same_size(4);
+  processing.geometry.frames = use;
+  const GridProcessor processor(processing);
+  std::vector<PreparedItem> items;
+  for (const ItemPlan& plan : {processor.plan_image(16, 8), processor.plan_video(3, 8, 8)}) {
+    items.push_back({.plan = plan, .pixels = std::vector<std::uint8_t>(plan.pixel_bytes)});
+  }
+  const std::vector<ItemPart> parts = test::whole_items(items);
+  test::HostInputs memory(
+      GridInputs::declare(processing.geometry, {.tokens = 4, .items = 2, .seqs = seqs}));
+  memory.fill([&](InputWriter& writer) { GridInputs::fill(processing.geometry, parts, writer); });
+  const GridInputs in = GridInputs::of(memory.tensors());
+  Ints counts{*in.patches.count, *in.tokens.count, *in.seqs.count};
+  const Ints offsets = test::ints(in.cu_seqlens, *in.seqs.count + 1);
+  counts.insert(counts.end(), offsets.begin(), offsets.end());
+  return counts;
+}
+
+TEST(GridInputs, OfFramesWithPatchesOfTheirOwnHaveTheSequencesOfTheTower) {
+  EXPECT_EQ(counts_of(FrameUse::kApart, 5), (Ints{20, 4, 4, 0, 8, 12, 16, 20}));
+  EXPECT_EQ(counts_of(FrameUse::kTogether, 5), (Ints{20, 4, 3, 0, 8, 16, 20}))
+      << "the last chunk has one frame";
+  test::expect_error(ErrorCode::kUnavailable, "positions",
+                     [] { (void)counts_of(FrameUse::kTogether, 1); });
+}
 
 TEST_F(GridInputsTest, ABatchGivesCountsOffsetsAndTheBytesOfItsItems) {
   test::HostInputs memory(GridInputs::declare(geometry_, {.tokens = 8, .items = 4, .seqs = 6}));

@@ -54,6 +54,65 @@ TEST(GridProcessor, AnOddLastFrameMakesAPatchOfItsOwn) {
   EXPECT_EQ(plan.pixel_bytes, 5U * 16 * 8 * 3) << "a repeated frame is kept once";
 }
 
+/// Frames with patches of their own, in temporal patches of `frames`.
+GridProcessor apart_processor(FrameUse use, std::int64_t frames) {
+  GridProcessing processing = small_processing();
+  processing.geometry.temporal_patch_size = frames;
+  processing.geometry.frames = use;
+  return GridProcessor(processing);
+}
+
+TEST(GridProcessor, FramesWithPatchesOfTheirOwnMakeOneGridOfTokens) {
+  const GridProcessor pairs = apart_processor(FrameUse::kApart, 2);
+  const ItemPlan plan = pairs.plan_video(5, 16, 8);
+  EXPECT_EQ(plan.grid, (Grid{6, 2, 4})) << "the last frame counts twice";
+  EXPECT_EQ(plan.spec.units[0], (ItemUnits{3, 16, 2}));
+  EXPECT_EQ(plan.spec.out_rows, 6);
+  EXPECT_EQ(plan.spec.num_seqs, 6);
+  EXPECT_EQ(plan.pixel_bytes, 5U * 16 * 8 * 3);
+  EXPECT_EQ(plan.unit_bytes[0], 2U * 16 * 8 * 3);
+  EXPECT_EQ(pairs.plan_video(1, 16, 8).grid, (Grid{2, 2, 4}));
+  EXPECT_EQ(pairs.plan_image(16, 8).grid, (Grid{1, 2, 4}));
+  EXPECT_EQ(pairs.plan_image(16, 8).spec.units[0], (ItemUnits{1, 8, 2}));
+  test::expect_error(ErrorCode::kInvalidArgument,
+                     "grid_thw of a video begins with a multiple of 2, got 3", [&] {
+                       (void)pairs.plan_grid(Modality::kVideo, {3, 2, 4});
+                     });
+}
+
+TEST(GridProcessor, AShortVideoThatAttendsAsAWholeHasTheFramesThatItHas) {
+  const GridProcessor chunks = apart_processor(FrameUse::kTogether, 4);
+  EXPECT_EQ(chunks.plan_video(3, 16, 8).grid, (Grid{3, 2, 4}));
+  EXPECT_EQ(chunks.plan_video(3, 16, 8).spec.units[0], (ItemUnits{1, 24, 2}));
+  EXPECT_EQ(chunks.plan_video(5, 16, 8).grid, (Grid{8, 2, 4})) << "room for two whole chunks";
+  EXPECT_EQ(chunks.plan_video(5, 16, 8).spec.units[0], (ItemUnits{2, 32, 2}));
+  EXPECT_EQ(chunks.plan_grid(Modality::kVideo, {3, 2, 4}).spec.input_rows, 24);
+  test::expect_error(ErrorCode::kInvalidArgument,
+                     "grid_thw of a video begins with a multiple of 4, or less, got 5", [&] {
+                       (void)chunks.plan_grid(Modality::kVideo, {5, 2, 4});
+                     });
+}
+
+TEST(GridProcessor, PixelValuesOfFramesRowByRowAreKeptTokenByToken) {
+  GridProcessing processing = small_processing();
+  processing.geometry.temporal_patch_size = 2;
+  processing.geometry.frames = FrameUse::kTogether;
+  processing.row_major_values = true;
+  const GridProcessor processor(processing);
+  const ItemPlan plan = processor.plan_grid(Modality::kVideo, {2, 2, 4});
+  std::vector<float> values;  // every patch has one value, that of the byte 10 * (its index)
+  for (int patch = 0; patch < 16; ++patch) {
+    const media::NormalizeTable table = processing.scaling.table();
+    values.insert(values.end(), 48, table[0][static_cast<std::size_t>(10 * patch)]);
+  }
+  std::vector<std::uint8_t> pixels(plan.pixel_bytes);
+  processor.fill_pixel_values(
+      plan, {reinterpret_cast<const std::byte*>(values.data()), DType::kF32, {16, 48}}, pixels);
+  std::vector<int> patches;
+  for (std::size_t patch = 0; patch < 16; ++patch) patches.push_back(pixels[patch * 48] / 10);
+  EXPECT_EQ(patches, (std::vector<int>{0, 1, 4, 5, 2, 3, 6, 7, 8, 9, 12, 13, 10, 11, 14, 15}));
+}
+
 TEST(GridProcessor, WithoutARuleThereAreNoVideos) {
   GridProcessing processing = small_processing();
   processing.video_size = nullptr;
