@@ -34,6 +34,7 @@ std::span<const ModelFamily* const> model_families() noexcept {
       &internvl::chat_family(),
       &internvl::native_family(),
       &kimi_vl::family(),
+      &kimi_vl::k25_family(),
       &llama4::family(),
       &deepseek_ocr::family(),
       &step3_vl::family(),

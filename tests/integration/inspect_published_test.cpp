@@ -98,6 +98,7 @@ constexpr Published kPublished[] = {
     {"InternVL3_5-241B-A28B-HF", 685, 5605735808, 4096, 2304},
     {"InternVL3_5-38B-HF", 685, 5628282240, 5120, 2304},
     {"Kimi-VL-A3B-Instruct", 335, 447545840, 2048, 1032},
+    {"Kimi-K2.5", 335, 471143920, 7168, 2691},
     {"Llama-4-Maverick-17B-128E-Instruct", 554, 871932416, 5120, 2304},
     {"Llama-4-Scout-17B-16E-Instruct", 554, 871932416, 5120, 2304},
     {"DeepSeek-OCR", 475, 400770048, 1280, 483},

@@ -1,12 +1,13 @@
 #pragma once
 
-#include <vector>
+#include <optional>
 
 #include "fovea/tower/ops/context.h"
 #include "media/normalize.h"
 #include "models/common/grid/inputs.h"
 #include "models/common/layers.h"
 #include "models/common/weight_loader.h"
+#include "models/kimi_vl/chunks.h"
 #include "models/kimi_vl/config.h"
 #include "models/registry.h"
 
@@ -17,6 +18,7 @@ struct Weights {
   Tensor inv_freq;  ///< [head_dim / 2] f32
   common::PatchEmbedding patch_embed;
   Tensor pos_emb;  ///< [init_pos_emb_height * init_pos_emb_width, hidden_size] f32
+  Tensor times;    ///< [1 + init_pos_emb_time, hidden_size] f32: no time, then frame by frame
   common::BlockSequence blocks;
   common::LayerNorm final_layernorm;
   common::LayerNorm pre_norm;  ///< of rows, before they are joined
@@ -29,11 +31,15 @@ struct Weights {
                                    const media::NormalizeTable& normalize);
 
 /// The tower: bytes in, rows out. Asynchronous on ctx.stream; safe to capture.
+/// @param chunks of Kimi-K2.5; absent for Kimi-VL, whose patches all make tokens.
 /// @param out [tokens, text_hidden_size]. Source: docs/reference/kimi_vl.md, "Forward".
 void forward(ExecContext& ctx, const Config& config, const Weights& weights,
-             const common::GridInputs& in, TensorView out);
+             const common::GridInputs& in, const std::optional<ChunkInputs>& chunks,
+             TensorView out);
 
 /// Kimi-VL.
 [[nodiscard]] const ModelFamily& family() noexcept;
+/// Kimi-K2.5.
+[[nodiscard]] const ModelFamily& k25_family() noexcept;
 
 }  // namespace fovea::kimi_vl

@@ -1,6 +1,11 @@
 // The tensors of the tower.
 #include "models/kimi_vl/model.h"
 
+#include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "core/check.h"
 
 namespace fovea::kimi_vl {
@@ -28,7 +33,38 @@ common::Block load_block(common::WeightLoader& loader, const Config& c, const st
                    .num_heads = c.num_attention_heads},
           .mlp = {.fc1 = loader.linear(name + ".mlp.fc0", wide, {width}),
                   .fc2 = loader.linear(name + ".mlp.fc1", width, {wide}),
-                  .activation = ops::Activation::kGeluTanh}};
+                  .activation = c.hidden_act}};
+}
+
+/// [1 + init_pos_emb_time, hidden_size]: zeros for an image, then the sinusoids of the frames of a
+/// chunk: sin(t f_i), then cos(t f_i), with f_i = 10000^(-2 i / hidden_size).
+Tensor time_table(common::WeightLoader& loader, const Config& c) {
+  const std::int64_t width = c.hidden_size;
+  const std::int64_t half = width / 2;
+  std::vector<float> table(static_cast<std::size_t>((1 + c.init_pos_emb_time) * width));
+  for (std::int64_t t = 0; t < c.init_pos_emb_time; ++t) {
+    float* const row = table.data() + (1 + t) * width;
+    for (std::int64_t i = 0; i < half; ++i) {
+      const double exponent = -2.0 * static_cast<double>(i) / static_cast<double>(width);
+      const double angle = static_cast<double>(t) * std::pow(10000.0, exponent);
+      row[i] = static_cast<float>(std::sin(angle));
+      row[half + i] = static_cast<float>(std::cos(angle));
+    }
+  }
+  return loader.constant(table, {1 + c.init_pos_emb_time, width});
+}
+
+/// The projector, under the names that the checkpoints of the family have.
+void load_projector(common::WeightLoader& loader, const Config& c, Weights& w) {
+  const bool is_k25 = c.init_pos_emb_time > 0;
+  const std::string name = is_k25 ? "mm_projector" : "multi_modal_projector";
+  const std::int64_t joined = c.joined_width();
+  w.pre_norm =
+      loader.layer_norm(name + ".pre_norm", c.hidden_size, static_cast<float>(c.projector_ln_eps));
+  w.projector = {
+      .fc1 = loader.linear(name + (is_k25 ? ".proj.0" : ".linear_1"), joined, {joined}),
+      .fc2 = loader.linear(name + (is_k25 ? ".proj.2" : ".linear_2"), c.text_hidden_size, {joined}),
+      .activation = c.projector_hidden_act};
 }
 
 }  // namespace
@@ -36,15 +72,15 @@ common::Block load_block(common::WeightLoader& loader, const Config& c, const st
 Weights load_weights(common::WeightLoader& loader, const Config& c,
                      const media::NormalizeTable& normalize) {
   const std::int64_t patch = c.grid.patch_size;
-  const std::int64_t joined = c.joined_width();
   Weights w;
-  w.inv_freq = common::inverse_frequencies(loader, c.head_dim(), Config::kRopeTheta);
+  w.inv_freq = common::inverse_frequencies(loader, c.head_dim(), c.rope_theta);
   w.patch_embed = {
       .normalize = loader.constant(normalize),
       .proj = loader.linear("vision_tower.patch_embed.proj", c.hidden_size, {3, patch, patch})};
   w.pos_emb = loader.f32("vision_tower.patch_embed.pos_emb.weight",
                          {c.init_pos_emb_height, c.init_pos_emb_width, c.hidden_size});
   w.pos_emb.shape = {c.init_pos_emb_height * c.init_pos_emb_width, c.hidden_size};
+  if (c.init_pos_emb_time > 0) w.times = time_table(loader, c);
   std::vector<common::Block> blocks;
   for (std::int64_t i = 0; i < c.num_hidden_layers; ++i) {
     const auto block = loader.block(i);
@@ -53,11 +89,7 @@ Weights load_weights(common::WeightLoader& loader, const Config& c,
   w.blocks = loader.block_sequence(std::move(blocks));
   w.final_layernorm =
       loader.layer_norm("vision_tower.encoder.final_layernorm", c.hidden_size, kNormEpsilon);
-  w.pre_norm = loader.layer_norm("multi_modal_projector.pre_norm", c.hidden_size, kNormEpsilon);
-  w.projector = {
-      .fc1 = loader.linear("multi_modal_projector.linear_1", joined, {joined}),
-      .fc2 = loader.linear("multi_modal_projector.linear_2", c.text_hidden_size, {joined}),
-      .activation = ops::Activation::kGeluErf};
+  load_projector(loader, c, w);
   return w;
 }
 

@@ -1,0 +1,63 @@
+// The input buffers of towers over chunks of frames.
+#include "models/kimi_vl/chunks.h"
+
+#include <cstdint>
+
+namespace fovea::kimi_vl {
+
+namespace {
+
+constexpr const char* kTimes = "times";
+constexpr const char* kMeans = "means";
+constexpr const char* kPlaces = "places";
+
+/// Writes one row of four numbers. @return the place after it.
+std::int32_t* write_row(std::int32_t* row, std::int64_t a, std::int64_t b, std::int64_t c,
+                        std::int64_t d) {
+  for (const std::int64_t value : {a, b, c, d}) *row++ = static_cast<std::int32_t>(value);
+  return row;
+}
+
+}  // namespace
+
+std::vector<BufferDecl> ChunkInputs::declare(const common::GridGeometry& geometry,
+                                             const GraphCapacity& capacity) {
+  return {{kTimes, DType::kI32, {common::patch_capacity(geometry, capacity), 4}},
+          {kMeans, DType::kI32, {capacity.tokens * geometry.merge_area(), 4}},
+          {kPlaces, DType::kI32, {1}}};
+}
+
+void ChunkInputs::fill(std::int64_t time_rows, std::span<const common::GridRun> runs,
+                       InputWriter& writer) {
+  const auto places_of = [](const common::GridRun& run) {  // in each frame of a chunk
+    return run.plan->grid[1] * run.plan->grid[2];
+  };
+  std::int64_t patches = 0;
+  std::int64_t places = 0;
+  for (const common::GridRun& run : runs) {
+    patches += run.patches;
+    places += places_of(run);
+  }
+  auto* time = writer.claim(kTimes, patches).as<std::int32_t>();
+  auto* mean = writer.claim(kMeans, places).as<std::int32_t>();
+  *writer.claim(kPlaces, 1).as<std::int32_t>() = static_cast<std::int32_t>(places);
+  std::int64_t first = 0;  // patch of a chunk
+  for (const common::GridRun& run : runs) {
+    const std::int64_t here = places_of(run);
+    const std::int64_t frames = run.patches / here;
+    for (std::int64_t patch = 0; patch < run.patches; ++patch) {
+      const std::int64_t row = frames > 1 ? 1 + patch / here : 0;  // an image has no time
+      time = write_row(time, 0, row, 1, time_rows);
+    }
+    for (std::int64_t place = 0; place < here; ++place) {
+      mean = write_row(mean, first + place, frames, here, 0);
+    }
+    first += run.patches;
+  }
+}
+
+ChunkInputs ChunkInputs::of(const NamedTensors& in) {
+  return {.times = in[kTimes], .means = in[kMeans], .places = {in[kPlaces].as<std::int32_t>()}};
+}
+
+}  // namespace fovea::kimi_vl
