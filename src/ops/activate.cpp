@@ -1,4 +1,4 @@
-// Checks of activations that follow no GEMM, and of the gated one.
+// Checks of activations that follow no GEMM, of the gated one and of limits.
 #include "fovea/tower/ops/activate.h"
 
 #include "core/check.h"
@@ -21,6 +21,17 @@ void gated(ExecContext& ctx, const GatedArgs& args) {
   FOVEA_CHECK(args.limit > 0, kInvalidArgument, kOp, ": limit must be > 0, got ", args.limit);
   if (args.out.shape[0] == 0) return;
   ctx.kernels.gated(ctx.submission(), args);
+}
+
+void clamp(ExecContext& ctx, const ClampArgs& args) {
+  constexpr const char* kOp = "clamp";
+  check_activation(kOp, "x", args.x, 2);
+  const Shape columns{args.x.shape[1]};
+  check_tensor(kOp, "least", args.least, DType::kF32, columns);
+  check_tensor(kOp, "most", args.most, DType::kF32, columns);
+  check_tensor(kOp, "out", args.out, args.x.dtype, args.x.shape);
+  if (args.x.shape[0] == 0) return;
+  ctx.kernels.clamp(ctx.submission(), args);
 }
 
 }  // namespace fovea::ops

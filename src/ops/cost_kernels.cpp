@@ -56,6 +56,8 @@ void CostKernels::activate(const Submission&, const ops::ActivateArgs&) const {}
 
 void CostKernels::gated(const Submission&, const ops::GatedArgs&) const {}
 
+void CostKernels::clamp(const Submission&, const ops::ClampArgs&) const {}
+
 void CostKernels::rope_angles(const Submission&, const ops::RopeAnglesArgs&) const {}
 
 void CostKernels::attention(const Submission& submission, const ops::AttentionArgs& args) const {

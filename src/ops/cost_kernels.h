@@ -31,6 +31,7 @@ class CostKernels final : public Kernels {
   void rms_norm(const Submission& submission, const ops::RmsNormArgs& args) const override;
   void activate(const Submission& submission, const ops::ActivateArgs& args) const override;
   void gated(const Submission& submission, const ops::GatedArgs& args) const override;
+  void clamp(const Submission& submission, const ops::ClampArgs& args) const override;
   void rope_angles(const Submission& submission, const ops::RopeAnglesArgs& args) const override;
   void attention(const Submission& submission, const ops::AttentionArgs& args) const override;
   [[nodiscard]] std::size_t attention_workspace(const ops::AttentionArgs& args) const override;

@@ -39,6 +39,7 @@ class Kernels {
   virtual void rms_norm(const Submission& submission, const ops::RmsNormArgs& args) const = 0;
   virtual void activate(const Submission& submission, const ops::ActivateArgs& args) const = 0;
   virtual void gated(const Submission& submission, const ops::GatedArgs& args) const = 0;
+  virtual void clamp(const Submission& submission, const ops::ClampArgs& args) const = 0;
   virtual void rope_angles(const Submission& submission, const ops::RopeAnglesArgs& args) const = 0;
   virtual void attention(const Submission& submission, const ops::AttentionArgs& args) const = 0;
   /// Bytes that attention() takes from the arena for these shapes; what pointers refer to is not

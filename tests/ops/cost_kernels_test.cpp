@@ -86,6 +86,7 @@ TEST_F(CostKernelsTest, CountsPointwiseOpsWithoutFlops) {
   ops::rms_norm(ctx_, {.x = x, .weight = vector, .epsilon = 1e-6f, .out = out});
   ops::activate(ctx_, {.activation = ops::Activation::kSilu, .x = out});
   ops::gated(ctx_, {.x = arena_.tensor(DType::kF32, {8, 128}), .out = out});
+  ops::clamp(ctx_, {.x = x, .least = vector, .most = vector, .out = out});
   ops::rope_angles(ctx_, {.positions = positions,
                           .inv_freq = arena_.tensor(DType::kF32, {8}),
                           .cos = angles,

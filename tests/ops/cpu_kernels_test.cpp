@@ -154,6 +154,9 @@ TEST(CpuKernels, RefuseLiveCountsBeyondTheCapacity) {
           ops::gated(ctx, {.x = x.view(), .rows = rows, .out = half.view()});
         },
         [&](ExecContext& ctx) {
+          ops::clamp(ctx, {x.view(), columns.view(), columns.view(), rows, y.view()});
+        },
+        [&](ExecContext& ctx) {
           ops::rope_angles(
               ctx, {positions.view(), frequencies.view(), rows, angles.view(), angles.view()});
         },

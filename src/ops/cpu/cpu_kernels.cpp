@@ -69,6 +69,10 @@ class CpuKernels final : public Kernels {
     check_f32("gated", args.x);
     cpu::gated(submission.stream, args, kernels_.rows.gate);
   }
+  void clamp(const Submission& submission, const ops::ClampArgs& args) const override {
+    check_f32("clamp", args.x);
+    cpu::clamp(submission.stream, args);
+  }
   void rope_angles(const Submission& submission, const ops::RopeAnglesArgs& args) const override {
     cpu::rope_angles(submission.stream, args);
   }

@@ -64,6 +64,9 @@ class CudaKernels final : public Kernels {
   void gated(const Submission& submission, const ops::GatedArgs& args) const override {
     cuda::gated(stream_of(submission), args, num_sms_);
   }
+  void clamp(const Submission& submission, const ops::ClampArgs& args) const override {
+    cuda::clamp(stream_of(submission), args, num_sms_);
+  }
   void rope_angles(const Submission& submission, const ops::RopeAnglesArgs& args) const override {
     cuda::rope_angles(stream_of(submission), args, num_sms_);
   }

@@ -36,4 +36,17 @@ struct GatedArgs {
 /// Source: Shazeer, "GLU Variants Improve Transformer", arXiv:2002.05202.
 FOVEA_API void gated(ExecContext& ctx, const GatedArgs& args);
 
+struct ClampArgs {
+  ConstTensorView x;      ///< [rows, cols], activation dtype
+  ConstTensorView least;  ///< [cols] f32 on the device
+  ConstTensorView most;   ///< [cols] f32 on the device, not below `least`
+  LiveRows rows = {};
+  TensorView out;  ///< [rows, cols], activation dtype; may be the same memory as x
+};
+
+/// out[r, c] = min(max(x[r, c], least[c]), most[c]), and NaN where x is; in f32, rounded to the
+/// activation dtype. Asynchronous on ctx.stream; safe to capture.
+/// @throws Error(kInvalidArgument) if a shape or dtype does not match the list above.
+FOVEA_API void clamp(ExecContext& ctx, const ClampArgs& args);
+
 }  // namespace fovea::ops

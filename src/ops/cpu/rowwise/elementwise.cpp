@@ -51,6 +51,25 @@ void gated(Stream& stream, const ops::GatedArgs& args, GateRow gate_row) {
   });
 }
 
+void clamp(Stream& stream, const ops::ClampArgs& args) {
+  static_cast<CpuStream&>(stream).submit([args](ThreadPool& pool) {
+    const std::int64_t cols = args.x.shape[1];
+    const auto* const least = args.least.as<float>();
+    const auto* const most = args.most.as<float>();
+    for_row_ranges(pool, count_live(args.rows, args.x.shape[0]), cols,
+                   [&](std::int64_t first, std::int64_t last) {
+                     for (std::int64_t r = first; r < last; ++r) {
+                       const float* const x = args.x.as<float>() + r * cols;
+                       float* const out = args.out.as<float>() + r * cols;
+                       // x comes first in every comparison, which leaves NaN as it is.
+                       for (std::int64_t c = 0; c < cols; ++c) {
+                         out[c] = std::min(std::max(x[c], least[c]), most[c]);
+                       }
+                     }
+                   });
+  });
+}
+
 void copy_row_blocks(Stream& stream, const ops::CopyRowBlocksArgs& args) {
   static_cast<CpuStream&>(stream).submit([args](ThreadPool& pool) {
     const std::int64_t cols = args.x.shape[1];

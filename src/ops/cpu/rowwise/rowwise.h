@@ -15,6 +15,7 @@ void normalize_heads(Stream& stream, const ops::ProjectedAttentionArgs& args, No
 
 void activate(Stream& stream, const ops::ActivateArgs& args, ActivateRow activate_row);
 void gated(Stream& stream, const ops::GatedArgs& args, GateRow gate_row);
+void clamp(Stream& stream, const ops::ClampArgs& args);
 void copy_row_blocks(Stream& stream, const ops::CopyRowBlocksArgs& args);
 void add_table(Stream& stream, const ops::AddTableArgs& args);
 void mean_row_blocks(Stream& stream, const ops::MeanRowBlocksArgs& args);

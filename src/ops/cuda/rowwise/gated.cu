@@ -1,8 +1,8 @@
-// The gated activation: bf16 halves of a row in, f32 inside, one rounding.
+// The gated activation and limits of columns: bf16 rows in, f32 inside, one rounding.
 //
 // One thread per eight neighbouring columns (16-byte accesses), grid-stride over the live part; one
 // column per thread where halves or addresses are not multiples of 16 bytes.
-// Traffic: 6 bytes per element of the result.
+// Traffic: 6 bytes per element of the result, and 4 for limits, whose bounds stay in L1.
 #include "ops/cuda/common/bf16.cuh"
 #include "ops/cuda/common/launch.cuh"
 #include "ops/cuda/common/operand_check.h"
@@ -52,6 +52,38 @@ __global__ void __launch_bounds__(kBlock) gated_kernel(GatedWork w) {
   }
 }
 
+struct ClampWork {
+  const __nv_bfloat16* x;
+  const float* least;
+  const float* most;
+  __nv_bfloat16* out;
+  std::int64_t rows;
+  std::int64_t cols;
+  const std::int32_t* live;
+};
+
+template <int kWidth>
+__global__ void __launch_bounds__(kBlock) clamp_kernel(ClampWork w) {
+  wait_for_predecessor();
+  const std::int64_t pieces = w.cols / kWidth;  // of a row
+  const std::int64_t total = live_rows(w.live, w.rows) * pieces;
+  const std::int64_t first = std::int64_t{blockIdx.x} * kBlock + threadIdx.x;
+  for (std::int64_t i = first; i < total; i += std::int64_t{gridDim.x} * kBlock) {
+    const std::int64_t col = i % pieces * kWidth;
+    float values[kWidth];
+    float least[kWidth];
+    float most[kWidth];
+    load_floats(w.x + i * kWidth, values);
+    load_floats(w.least + col, least);
+    load_floats(w.most + col, most);
+#pragma unroll
+    for (int j = 0; j < kWidth; ++j) {
+      values[j] = at_most(values[j] < least[j] ? least[j] : values[j], most[j]);
+    }
+    store_floats(w.out + i * kWidth, values);
+  }
+}
+
 }  // namespace
 
 void gated(CudaStream& stream, const ops::GatedArgs& args, int num_sms) {
@@ -66,6 +98,23 @@ void gated(CudaStream& stream, const ops::GatedArgs& args, int num_sms) {
   const bool vectors =
       work.cols % kVector == 0 && is_aligned(args.x.data, 16) && is_aligned(args.out.data, 16);
   launch(stream, vectors ? &gated_kernel<kVector> : &gated_kernel<1>,
+         grid_for(work.rows * work.cols / (vectors ? kVector : 1), kBlock, num_sms), dim3(kBlock),
+         0, work);
+}
+
+void clamp(CudaStream& stream, const ops::ClampArgs& args, int num_sms) {
+  check_bf16("clamp", "x", args.x);
+  const ClampWork work{.x = args.x.as<__nv_bfloat16>(),
+                       .least = args.least.as<float>(),
+                       .most = args.most.as<float>(),
+                       .out = args.out.as<__nv_bfloat16>(),
+                       .rows = args.x.shape[0],
+                       .cols = args.x.shape[1],
+                       .live = args.rows.count};
+  const bool vectors = work.cols % kVector == 0 && is_aligned(args.x.data, 16) &&
+                       is_aligned(args.out.data, 16) && is_aligned(args.least.data, 16) &&
+                       is_aligned(args.most.data, 16);
+  launch(stream, vectors ? &clamp_kernel<kVector> : &clamp_kernel<1>,
          grid_for(work.rows * work.cols / (vectors ? kVector : 1), kBlock, num_sms), dim3(kBlock),
          0, work);
 }

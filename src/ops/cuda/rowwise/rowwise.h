@@ -20,6 +20,7 @@ void layer_norm(CudaStream& stream, const ops::LayerNormArgs& args, int num_sms)
 void rms_norm(CudaStream& stream, const ops::RmsNormArgs& args, int num_sms);
 void activate(CudaStream& stream, const ops::ActivateArgs& args, int num_sms);
 void gated(CudaStream& stream, const ops::GatedArgs& args, int num_sms);
+void clamp(CudaStream& stream, const ops::ClampArgs& args, int num_sms);
 void rope_angles(CudaStream& stream, const ops::RopeAnglesArgs& args, int num_sms);
 void patchify(CudaStream& stream, const ops::PatchifyArgs& args, int num_sms);
 void add_positions_bilinear(CudaStream& stream, const ops::AddPositionsArgs& args, int num_sms);
