@@ -62,11 +62,16 @@ void mean_row_blocks(ExecContext& ctx, const MeanRowBlocksArgs& args) {
   FOVEA_CHECK(args.block_rows >= 1, kInvalidArgument, kOp, ": block_rows must be >= 1, got ",
               args.block_rows);
   const std::int64_t blocks = args.out.shape[0];
+  const std::int64_t cols = args.out.shape[1];
   const bool has_runs = static_cast<bool>(args.runs);
   const std::int64_t rows =
       has_runs && args.x.shape.rank() == 2 ? args.x.shape[0] : blocks * args.block_rows;
-  check_tensor(kOp, "x", args.x, args.out.dtype, {rows, args.out.shape[1]});
+  check_tensor(kOp, "x", args.x, args.out.dtype, {rows, cols});
   if (has_runs) check_tensor(kOp, "runs", args.runs, DType::kI32, {blocks, 4});
+  if (args.bias || args.scale) {
+    check_tensor(kOp, "bias", args.bias, DType::kF32, {cols});
+    check_tensor(kOp, "scale", args.scale, DType::kF32, {cols});
+  }
   check_disjoint(kOp, "out", args.out, "x", args.x);
   if (args.out.shape[0] == 0) return;
   ctx.kernels.mean_row_blocks(ctx.submission(), args);

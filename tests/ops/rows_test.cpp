@@ -345,6 +345,37 @@ TEST_P(RowsTest, AveragesRowsAtEqualDistancesWhereBlocksDiffer) {
   });
 }
 
+TEST_P(RowsTest, AMeanMayBeShiftedAndScaledByColumn) {
+  for (const std::int64_t cols : {3, 8, 72}) {
+    const auto count = static_cast<std::size_t>(cols);
+    std::vector<float> values(4 * count);
+    std::vector<float> bias(count);
+    std::vector<float> scale(count);
+    std::vector<float> want(2 * count);
+    for (std::size_t c = 0; c < count; ++c) {
+      for (std::size_t row = 0; row < 4; ++row) {
+        values[row * count + c] = static_cast<float>(row + c % 5);
+      }
+      bias[c] = 0.25f * static_cast<float>(c % 3);
+      scale[c] = c % 2 == 0 ? 2.0f : -0.5f;
+      want[c] = (static_cast<float>(c % 5) + 0.5f - bias[c]) * scale[c];
+      want[count + c] = (static_cast<float>(c % 5) + 2.5f - bias[c]) * scale[c];
+    }
+    const Tensor x = f.activations({4, cols}, values);
+    const Tensor shift = f.floats({cols}, bias);
+    const Tensor factor = f.floats({cols}, scale);
+    const Tensor out = f.poisoned({2, cols});
+    const auto got = f.run(out, [&](ExecContext& ctx) {
+      ops::mean_row_blocks(ctx, {.x = x.view(),
+                                 .block_rows = 2,
+                                 .out = out.view(),
+                                 .bias = shift.view(),
+                                 .scale = factor.view()});
+    });
+    expect_same_bits(got, f.rounded(want));
+  }
+}
+
 TEST_P(RowsTest, AReplayAveragesTheLiveBlocksAlone) {
   const Tensor x = f.poisoned({8, 1});
   const Tensor out = f.poisoned({4, 1});
@@ -378,6 +409,9 @@ TEST_P(RowsTest, MeanNamesWhatIsWrongWithItsArguments) {
     expect_error(ErrorCode::kInvalidArgument, message, [&] { ops::mean_row_blocks(ctx, args); });
   };
   expect("mean_row_blocks: block_rows must be >= 1, got 0", [](auto& a) { a.block_rows = 0; });
+  const Tensor columns = f.floats({4}, {1, 1, 1, 1});
+  expect("scale must be float32 [4]", [&](auto& a) { a.bias = columns.view(); });
+  expect("bias must be float32 [4]", [&](auto& a) { a.scale = columns.view(); });
   expect("[4, 4], got", [](auto& a) { a.block_rows = 2; });
   const Tensor runs = f.ints({3, 4}, std::vector<std::int32_t>(12));
   expect("runs must be int32 [2, 4], got int32 [3, 4]", [&](auto& a) { a.runs = runs.view(); });

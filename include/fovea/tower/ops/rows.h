@@ -48,11 +48,14 @@ struct MeanRowBlocksArgs {
   /// least 1, the distance from one to the next, unused. Live blocks lie inside x, which nobody
   /// checks; x then has any number of rows, and block_rows is the most that a block has.
   ConstTensorView runs = {};
+  ConstTensorView bias = {};   ///< [cols] f32 on the device, or neither this nor scale
+  ConstTensorView scale = {};  ///< [cols] f32 on the device
 };
 
-/// out[b, c] = (sum_i x[b * block_rows + i, c]) / block_rows, i < block_rows and ascending
+/// out[b, c] = mean[b, c], or (mean[b, c] - bias[c]) * scale[c] where there are these two
+/// mean[b, c] = (sum_i x[b * block_rows + i, c]) / block_rows, i < block_rows and ascending
 /// or with runs
-/// out[b, c] = (sum_i x[first_b + i * distance_b, c]) / rows_b, i < rows_b and ascending
+/// mean[b, c] = (sum_i x[first_b + i * distance_b, c]) / rows_b, i < rows_b and ascending
 /// In f32, one rounding, to the activation dtype: average pooling, over rows that are neighbours or
 /// at equal distances. Asynchronous on ctx.stream; safe to capture.
 /// @throws Error(kInvalidArgument) if a shape or dtype does not match the list above.

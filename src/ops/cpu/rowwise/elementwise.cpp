@@ -108,6 +108,8 @@ void add_table(Stream& stream, const ops::AddTableArgs& args) {
 void mean_row_blocks(Stream& stream, const ops::MeanRowBlocksArgs& args) {
   static_cast<CpuStream&>(stream).submit([args](ThreadPool& pool) {
     const std::int64_t cols = args.out.shape[1];
+    const auto* const bias = args.bias.as<float>();
+    const auto* const scale = args.scale.as<float>();
     for_row_ranges(pool, count_live(args.blocks, args.out.shape[0]), args.block_rows * cols,
                    [&](std::int64_t first, std::int64_t last) {
                      for (std::int64_t b = first; b < last; ++b) {
@@ -121,6 +123,10 @@ void mean_row_blocks(Stream& stream, const ops::MeanRowBlocksArgs& args) {
                        }
                        const auto rows = static_cast<float>(run.rows);
                        for (std::int64_t c = 0; c < cols; ++c) mean[c] /= rows;
+                       if (bias == nullptr) continue;
+                       for (std::int64_t c = 0; c < cols; ++c) {
+                         mean[c] = (mean[c] - bias[c]) * scale[c];
+                       }
                      }
                    });
   });

@@ -71,25 +71,27 @@ __global__ void __launch_bounds__(kBlock)
 
 struct MeanWork {
   const __nv_bfloat16* x;
-  const std::int32_t* runs;  // null: blocks of block_rows rows
+  const std::int32_t* runs;  ///< null: blocks of block_rows rows
   std::int64_t block_rows;
   std::int64_t blocks;
   std::int64_t cols;
   const std::int32_t* live;
+  const float* bias;  ///< null where there are neither bias nor scale
+  const float* scale;
   __nv_bfloat16* out;
 };
 
 template <int kWidth>
-__global__ void __launch_bounds__(kBlock) mean_row_blocks_kernel(const MeanWork work) {
+__global__ void __launch_bounds__(kBlock) mean_row_blocks_kernel(const MeanWork w) {
   wait_for_predecessor();
-  const std::int64_t live = live_rows(work.live, work.blocks);
+  const std::int64_t live = live_rows(w.live, w.blocks);
   for (std::int64_t block = blockIdx.x; block < live; block += gridDim.x) {
-    const std::int32_t* const run = work.runs == nullptr ? nullptr : work.runs + 4 * block;
-    const std::int64_t rows = run == nullptr ? work.block_rows : run[1];
-    const std::int64_t step = (run == nullptr ? 1 : run[2]) * work.cols;
+    const std::int32_t* const run = w.runs == nullptr ? nullptr : w.runs + 4 * block;
+    const std::int64_t rows = run == nullptr ? w.block_rows : run[1];
+    const std::int64_t step = (run == nullptr ? 1 : run[2]) * w.cols;
     const __nv_bfloat16* const first =
-        work.x + (run == nullptr ? block * work.block_rows : run[0]) * work.cols;
-    for (std::int64_t c = threadIdx.x * kWidth; c < work.cols; c += kBlock * kWidth) {
+        w.x + (run == nullptr ? block * w.block_rows : run[0]) * w.cols;
+    for (std::int64_t c = threadIdx.x * kWidth; c < w.cols; c += kBlock * kWidth) {
       float sum[kWidth] = {};
       for (std::int64_t i = 0; i < rows; ++i) {
         float value[kWidth];
@@ -99,7 +101,15 @@ __global__ void __launch_bounds__(kBlock) mean_row_blocks_kernel(const MeanWork 
       }
 #pragma unroll
       for (int j = 0; j < kWidth; ++j) sum[j] /= static_cast<float>(rows);
-      store_floats(work.out + block * work.cols + c, sum);
+      if (w.bias != nullptr) {
+        float bias[kWidth];
+        float scale[kWidth];
+        load_floats(w.bias + c, bias);
+        load_floats(w.scale + c, scale);
+#pragma unroll
+        for (int j = 0; j < kWidth; ++j) sum[j] = (sum[j] - bias[j]) * scale[j];
+      }
+      store_floats(w.out + block * w.cols + c, sum);
     }
   }
 }
@@ -185,9 +195,12 @@ void mean_row_blocks(CudaStream& stream, const ops::MeanRowBlocksArgs& args, int
                       .blocks = args.out.shape[0],
                       .cols = args.out.shape[1],
                       .live = args.blocks.count,
+                      .bias = args.bias.as<float>(),
+                      .scale = args.scale.as<float>(),
                       .out = args.out.as<__nv_bfloat16>()};
-  const bool vectors =
-      work.cols % 8 == 0 && is_aligned(args.x.data, 16) && is_aligned(args.out.data, 16);
+  const bool vectors = work.cols % 8 == 0 && is_aligned(args.x.data, 16) &&
+                       is_aligned(args.out.data, 16) && is_aligned(args.bias.data, 16) &&
+                       is_aligned(args.scale.data, 16);
   launch(stream, vectors ? &mean_row_blocks_kernel<8> : &mean_row_blocks_kernel<1>,
          grid_for(work.blocks, 1, num_sms), dim3(kBlock), 0, work);
 }
