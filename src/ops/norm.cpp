@@ -14,6 +14,13 @@ void check_out(const char* op, const TensorView& out, const ConstTensorView& x) 
   check_tensor(op, "out", out, out.dtype == DType::kF8E4M3 ? DType::kF8E4M3 : x.dtype, x.shape);
 }
 
+void check_residual(const char* op, const ConstTensorView& residual, const TensorView& out,
+                    const ConstTensorView& x) {
+  if (!residual) return;
+  FOVEA_CHECK(out.dtype == x.dtype, kInvalidArgument, op, ": a quantized result has no residual");
+  check_tensor(op, "residual", residual, x.dtype, x.shape);
+}
+
 void check_epsilon(const char* op, float epsilon) {
   FOVEA_CHECK(epsilon > 0, kInvalidArgument, op, ": epsilon must be > 0, got ", epsilon);
 }
@@ -27,11 +34,7 @@ void layer_norm(ExecContext& ctx, const LayerNormArgs& args) {
   check_tensor(kOp, "weight", args.weight, DType::kF32, columns);
   check_tensor(kOp, "bias", args.bias, DType::kF32, columns);
   check_out(kOp, args.out, args.x);
-  if (args.residual) {
-    FOVEA_CHECK(args.out.dtype == args.x.dtype, kInvalidArgument, kOp,
-                ": a quantized result has no residual");
-    check_tensor(kOp, "residual", args.residual, args.x.dtype, args.x.shape);
-  }
+  check_residual(kOp, args.residual, args.out, args.x);
   check_epsilon(kOp, args.epsilon);
   if (args.x.shape[0] == 0) return;
   ctx.kernels.layer_norm(ctx.submission(), args);
@@ -42,6 +45,7 @@ void rms_norm(ExecContext& ctx, const RmsNormArgs& args) {
   check_activation(kOp, "x", args.x, 2);
   check_tensor(kOp, "weight", args.weight, DType::kF32, {args.x.shape[1]});
   check_out(kOp, args.out, args.x);
+  check_residual(kOp, args.residual, args.out, args.x);
   check_epsilon(kOp, args.epsilon);
   if (args.x.shape[0] == 0) return;
   ctx.kernels.rms_norm(ctx.submission(), args);

@@ -213,6 +213,27 @@ TEST_P(NormTest, RmsNormMatchesDoublePrecisionForAnyShape) {
   }
 }
 
+TEST_P(NormTest, RmsNormAddsAResidualInPlace) {
+  for (const Grid& shape : shapes()) {
+    SCOPED_TRACE(::testing::Message() << shape.rows << " x " << shape.cols);
+    std::mt19937_64 generator(static_cast<std::uint64_t>(shape.cols));
+    RandomRows r(f, generator, shape);
+    std::vector<float> residual = f.rounded(normal_values(generator, shape.rows * shape.cols));
+    std::vector<double> want = naive_rms_norm(r.x, r.shape, r.weight, kEpsilon);
+    for (std::size_t i = 0; i < want.size(); ++i) want[i] += double{residual[i]};
+    residual.resize(r.padded.size(), kNan);  // beyond the live rows
+    const ops::RmsNormArgs args{.x = r.in.view(),
+                                .weight = r.device_weight.view(),
+                                .epsilon = kEpsilon,
+                                .rows = OpFixture::live(r.live),
+                                .out = r.out.view(),
+                                .residual = r.out.view()};
+    auto got = f.run_in_place(r.out, residual, [&](ExecContext& ctx) { ops::rms_norm(ctx, args); });
+    got.resize(want.size());
+    f.expect_close(got, want, f.dtype() == DType::kF32 ? OpClass::kNorm : OpClass::kAttention);
+  }
+}
+
 TEST_P(NormTest, ALargeMeanDoesNotDrownTheVariance) {
   // Values 256 and 257 in turn: E[x^2] - E[x]^2 in f32 would lose 16 bits of the variance 1/4.
   std::vector<float> x(500, 256.0f);
@@ -341,6 +362,10 @@ TEST_P(NormTest, RmsNormNamesWhatIsWrongWithItsArguments) {
   expect("weight must be float32 [4], got float32 [5]", [](auto& a) { a.weight.shape = {5}; });
   expect("out must be", [](auto& a) { a.out.dtype = DType::kI32; });
   expect("epsilon must be > 0, got -1", [](auto& a) { a.epsilon = -1; });
+  expect("residual must be", [&](auto& a) {
+    a.residual = x.view();
+    a.residual.shape = {4, 2};
+  });
 }
 
 }  // namespace

@@ -37,11 +37,14 @@ void norm(ExecContext& ctx, const LayerNorm& layer, ConstTensorView x, LiveRows 
                         .residual = residual});
 }
 
-void norm(ExecContext& ctx, const RmsNorm& layer, ConstTensorView x, LiveRows rows,
-          TensorView out) {
-  ops::rms_norm(
-      ctx,
-      {.x = x, .weight = layer.weight.view(), .epsilon = layer.epsilon, .rows = rows, .out = out});
+void norm(ExecContext& ctx, const RmsNorm& layer, ConstTensorView x, LiveRows rows, TensorView out,
+          ConstTensorView residual) {
+  ops::rms_norm(ctx, {.x = x,
+                      .weight = layer.weight.view(),
+                      .epsilon = layer.epsilon,
+                      .rows = rows,
+                      .out = out,
+                      .residual = residual});
 }
 
 void attend(ExecContext& ctx, const Attention& layer, const AttendedRows& rows, ConstTensorView x,

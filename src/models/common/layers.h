@@ -110,8 +110,10 @@ void embed_patches(ExecContext& ctx, const PatchEmbedding& embedding, const Patc
 void norm(ExecContext& ctx, const LayerNorm& layer, ConstTensorView x, LiveRows rows,
           TensorView out, ConstTensorView residual = {});
 
-/// out = x / sqrt(mean(x^2) + epsilon) * weight; [rows, features]. May be in place.
-void norm(ExecContext& ctx, const RmsNorm& layer, ConstTensorView x, LiveRows rows, TensorView out);
+/// out = residual + x / sqrt(mean(x^2) + epsilon) * weight; [rows, features]. May be in place; the
+/// residual may be absent, or out.
+void norm(ExecContext& ctx, const RmsNorm& layer, ConstTensorView x, LiveRows rows, TensorView out,
+          ConstTensorView residual = {});
 
 /// out = residual + proj(attention(qkv(x))), heads of q and k normalised where there are norms and
 /// rotated where there are angles; x and out

@@ -32,12 +32,13 @@ struct RmsNormArgs {
   ConstTensorView weight;  ///< [cols], f32, on the device
   float epsilon;           ///< added to the mean square, > 0
   LiveRows rows = {};
-  TensorView out;  ///< as in LayerNormArgs
+  TensorView out;                 ///< as in LayerNormArgs
+  ConstTensorView residual = {};  ///< as in LayerNormArgs
 };
 
-/// out[r, c] = round(x[r, c] / sqrt(mean_c(x[r, c]^2) + epsilon)) * weight[c]
+/// out[r, c] = residual[r, c] + round(x[r, c] / sqrt(mean_c(x[r, c]^2) + epsilon)) * weight[c]
 /// Statistics in f32; the normalised value is rounded to the activation dtype before it is
-/// multiplied by the weight. Asynchronous on ctx.stream; safe to capture.
+/// multiplied by the weight, and once more at the end. Asynchronous on ctx.stream; safe to capture.
 /// @throws Error(kInvalidArgument) if a shape or dtype does not match the list above.
 /// Source: Zhang and Sennrich, "Root Mean Square Layer Normalization", arXiv:1910.07467; the
 /// rounding is that of huggingface/transformers 5.17, Qwen2RMSNorm.

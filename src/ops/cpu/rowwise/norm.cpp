@@ -43,7 +43,7 @@ void rms_norm(Stream& stream, const ops::RmsNormArgs& args, NormRows norm_rows) 
          {.x = args.x.as<float>(),
           .weight = args.weight.as<float>(),
           .bias = nullptr,
-          .residual = nullptr,
+          .residual = args.residual.as<float>(),
           .epsilon = args.epsilon,
           .rows = args.x.shape[0],
           .cols = args.x.shape[1],

@@ -76,6 +76,8 @@ void rms_norm_rows(const NormTask& task) {
   const auto cols = static_cast<float>(task.cols);
   for (std::int64_t r = 0; r < task.rows; ++r) {
     const float* const x = task.x + r * task.cols;
+    const float* const residual =
+        task.residual == nullptr ? nullptr : task.residual + r * task.cols;
     float* const out = task.out + r * task.cols;
     Reg squares = V::broadcast(0.0f);
     for_vectors<V>(task.cols, [&](std::int64_t c, std::int64_t count) {
@@ -85,8 +87,10 @@ void rms_norm_rows(const NormTask& task) {
     const float mean = V::sum(squares) / cols;
     const Reg scale = V::broadcast(1.0f / __builtin_sqrtf(mean + task.epsilon));
     for_vectors<V>(task.cols, [&](std::int64_t c, std::int64_t count) {
-      const Reg y = V::mul(load_up_to<V>(x + c, count), scale);
-      store_up_to<V>(out + c, V::mul(y, load_up_to<V>(task.weight + c, count)), count);
+      Reg y = V::mul(load_up_to<V>(x + c, count), scale);
+      y = V::mul(y, load_up_to<V>(task.weight + c, count));
+      if (residual != nullptr) y = V::add(y, load_up_to<V>(residual + c, count));
+      store_up_to<V>(out + c, y, count);
     });
   }
 }

@@ -9,8 +9,7 @@
 // for an instruction set that the machine may lack.
 namespace fovea::cpu {
 
-/// `rows` neighbouring rows of a normalisation; out may be x or residual. rms_norm has neither bias
-/// nor residual.
+/// `rows` neighbouring rows of a normalisation; out may be x or residual. rms_norm has no bias.
 struct NormTask {
   const float* x;
   const float* weight;

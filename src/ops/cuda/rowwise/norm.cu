@@ -34,8 +34,7 @@ constexpr int kMaxWarpCols = kMaxPieces * kWarp * kWidth;
 /// Times pieces: warps of an SM whose registers hold rows and parameters.
 constexpr int kPiecesPerMultiprocessor = 64;
 
-/// Everything a norm kernel needs; `bias` and `residual` are null for RMSNorm, `residual` also
-/// where nothing is added.
+/// Everything a norm kernel needs; `bias` is null for RMSNorm, `residual` where nothing is added.
 struct NormWork {
   const __nv_bfloat16* x;
   const float* weight;
@@ -87,15 +86,13 @@ __device__ float finish(float value, float inv_std, float weight, float bias) {
 }
 
 /// values += residual[at ...], where there is a residual.
-template <bool kCentred, int kCount>
+template <int kCount>
 __device__ void add_residual(const NormWork& w, std::int64_t at, float (&values)[kCount]) {
-  if constexpr (kCentred) {
-    if (w.residual == nullptr) return;
-    float residual[kCount];
-    load_floats(w.residual + at, residual);
+  if (w.residual == nullptr) return;
+  float residual[kCount];
+  load_floats(w.residual + at, residual);
 #pragma unroll
-    for (int j = 0; j < kCount; ++j) values[j] += residual[j];
-  }
+  for (int j = 0; j < kCount; ++j) values[j] += residual[j];
 }
 
 /// kCentred: LayerNorm, otherwise RMSNorm. The CTA has at least cols / 8 threads.
@@ -144,7 +141,7 @@ __global__ void __launch_bounds__(kMaxThreads) norm_kernel(NormWork w) {
         store_e4m3(w.quantized.values + row * w.cols + col, values, 1.0f / extent.scale());
       }
     } else if (active) {
-      add_residual<kCentred>(w, row * w.cols + col, values);
+      add_residual(w, row * w.cols + col, values);
       store_floats(w.out + row * w.cols + col, values);
     }
     if constexpr (!kCentred) __syncthreads();  // with one sum per row its scratch is reused at once
@@ -202,7 +199,7 @@ __global__ void __launch_bounds__(kRowsPerBlock* kWarp) norm_warp_kernel(NormWor
         extent.add(values[p]);
         continue;
       }
-      add_residual<kCentred>(w, row * w.cols + column(p), values[p]);
+      add_residual(w, row * w.cols + column(p), values[p]);
       store_floats(w.out + row * w.cols + column(p), values[p]);
     }
     if (w.quantized.values == nullptr) continue;
@@ -260,7 +257,7 @@ __global__ void __launch_bounds__(kAnyWidthThreads) norm_any_width_kernel(NormWo
     for (int c = first; c < w.cols; c += kAnyWidthThreads) {
       const float bias = kCentred ? w.bias[c] : 0.0f;
       float y[1] = {finish<kCentred>(__bfloat162float(x[c]) - mean, inv_std, w.weight[c], bias)};
-      add_residual<kCentred>(w, row * w.cols + c, y);
+      add_residual(w, row * w.cols + c, y);
       store_floats(w.out + row * w.cols + c, y);
     }
     if constexpr (!kCentred) __syncthreads();  // as above
@@ -320,7 +317,7 @@ void rms_norm(CudaStream& stream, const ops::RmsNormArgs& args, int num_sms) {
                      {.x = args.x.as<__nv_bfloat16>(),
                       .weight = args.weight.as<float>(),
                       .bias = nullptr,
-                      .residual = nullptr,
+                      .residual = args.residual.as<__nv_bfloat16>(),
                       .epsilon = args.epsilon,
                       .rows = args.x.shape[0],
                       .cols = static_cast<int>(args.x.shape[1]),
