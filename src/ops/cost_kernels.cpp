@@ -71,13 +71,18 @@ std::size_t CostKernels::attention_workspace(const ops::AttentionArgs& args) con
   return backend_.attention_workspace(args);
 }
 
+void CostKernels::head_attention(const Submission& submission,
+                                 const ops::HeadAttentionArgs& args) const {
+  attention(submission, ops::attention_args(args));
+}
+
 void CostKernels::projected_attention(const Submission& submission,
                                       const ops::ProjectedAttentionArgs& args) const {
   const Arena::Scope scope(submission.arena);
   const ops::LinearArgs projection = ops::projection_args(args);
   keep(submission.arena, linear_workspace(projection));
   count(projection);
-  attention(submission, ops::attention_args(args));
+  head_attention(submission, ops::head_attention_args(args));
 }
 
 std::optional<std::vector<TensorView>> CostKernels::add_blocks(

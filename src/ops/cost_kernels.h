@@ -35,6 +35,8 @@ class CostKernels final : public Kernels {
   void rope_angles(const Submission& submission, const ops::RopeAnglesArgs& args) const override;
   void attention(const Submission& submission, const ops::AttentionArgs& args) const override;
   [[nodiscard]] std::size_t attention_workspace(const ops::AttentionArgs& args) const override;
+  void head_attention(const Submission& submission,
+                      const ops::HeadAttentionArgs& args) const override;
   void projected_attention(const Submission& submission,
                            const ops::ProjectedAttentionArgs& args) const override;
   /// Nothing, so that the ops of the blocks are counted one by one.

@@ -45,7 +45,11 @@ class Kernels {
   /// Bytes that attention() takes from the arena for these shapes; what pointers refer to is not
   /// read. For those who size arenas.
   [[nodiscard]] virtual std::size_t attention_workspace(const ops::AttentionArgs& args) const = 0;
-  /// Takes what linear() over projection_args(args) and attention() over attention_args(args) take.
+  /// Takes what attention() over attention_args(args) takes.
+  virtual void head_attention(const Submission& submission,
+                              const ops::HeadAttentionArgs& args) const = 0;
+  /// Takes what linear() over projection_args(args) and head_attention() over
+  /// head_attention_args(args) take.
   virtual void projected_attention(const Submission& submission,
                                    const ops::ProjectedAttentionArgs& args) const = 0;
   /// Backends that compute blocks op by op return nothing here and from the next two.

@@ -1,4 +1,4 @@
-// Checks of attention over a projection, and of the angles that it rotates by.
+// Checks of attention over heads and over a projection, and of the angles that they rotate by.
 #include "fovea/tower/ops/projected_attention.h"
 
 #include "core/check.h"
@@ -13,7 +13,8 @@ namespace {
 constexpr const char* kOp = "projected_attention";
 
 void check(const ProjectedAttentionArgs& args) {
-  check_attention(kOp, attention_args(args));
+  constexpr const char* kOp = "projected_attention";
+  check(kOp, head_attention_args(args));
   const std::int64_t rows = args.qkv.shape[0];
   const PackedLinear& projection = args.projection;
   FOVEA_CHECK(projection.out_features == args.qkv.shape[1], kInvalidArgument, kOp,
@@ -23,15 +24,6 @@ void check(const ProjectedAttentionArgs& args) {
   FOVEA_CHECK(args.x.shape[0] == rows, kInvalidArgument, kOp, ": x must have ", rows, " rows, got ",
               args.x.shape);
   check_disjoint(kOp, "qkv", args.qkv, "x", args.x);
-  if (args.norms.q || args.norms.k) {
-    check_tensor(kOp, "norms.q", args.norms.q, DType::kF32, {args.head_dim});
-    check_tensor(kOp, "norms.k", args.norms.k, DType::kF32, {args.head_dim});
-    FOVEA_CHECK(args.norms.epsilon > 0, kInvalidArgument, kOp, ": epsilon must be > 0, got ",
-                args.norms.epsilon);
-  }
-  if (!args.cos && !args.sin) return;
-  check_tensor(kOp, "cos", args.cos, DType::kF32, {rows, args.head_dim / 2});
-  check_tensor(kOp, "sin", args.sin, DType::kF32, {rows, args.head_dim / 2});
 }
 
 }  // namespace
@@ -48,8 +40,8 @@ void rope_angles(ExecContext& ctx, const RopeAnglesArgs& args) {
               ": inv_freq must be float32 [head_dim / 2], half of it per axis, got shape ",
               frequencies);
   check_tensor(kOp, "inv_freq", args.inv_freq, DType::kF32, frequencies);
-  check_tensor(kOp, "cos", args.cos, DType::kF32, {rows, frequencies[0]});
-  check_tensor(kOp, "sin", args.sin, DType::kF32, {rows, frequencies[0]});
+  check_tensor(kOp, "cos", args.cos, DType::kF32, angles);
+  check_tensor(kOp, "sin", args.sin, DType::kF32, angles);
   if (rows == 0) return;
   ctx.kernels.rope_angles(ctx.submission(), args);
 }
@@ -61,3 +53,9 @@ void projected_attention(ExecContext& ctx, const ProjectedAttentionArgs& args) {
 }
 
 }  // namespace fovea::ops
+void head_attention(ExecContext& ctx, const HeadAttentionArgs& args) {
+  check("head_attention", args);
+  if (is_empty(args.sequences)) return;
+  ctx.kernels.head_attention(ctx.submission(), args);
+}
+

@@ -43,15 +43,28 @@ void check_attention(const char* op, const AttentionArgs& args);
 [[nodiscard]] inline LinearArgs projection_args(const ProjectedAttentionArgs& args) {
   return {.x = args.x, .weight = args.projection, .rows = args.sequences.rows, .out = args.qkv};
 }
-/// Its last step.
-[[nodiscard]] inline AttentionArgs attention_args(const ProjectedAttentionArgs& args) {
+/// Its other steps.
+[[nodiscard]] inline HeadAttentionArgs head_attention_args(const ProjectedAttentionArgs& args) {
+  return {.qkv = args.qkv,
+          .cos = args.cos,
+          .sin = args.sin,
+          .sequences = args.sequences,
+          .num_heads = args.num_heads,
+          .head_dim = args.head_dim,
+          .scale = args.scale,
+          .out = args.out,
+          .norms = args.norms,
+          .projection_dtype = args.projection.dtype};
+}
+/// The last step of head_attention().
+[[nodiscard]] inline AttentionArgs attention_args(const HeadAttentionArgs& args) {
   return {.qkv = args.qkv,
           .sequences = args.sequences,
           .num_heads = args.num_heads,
           .head_dim = args.head_dim,
           .scale = args.scale,
           .out = args.out,
-          .projection_dtype = args.projection.dtype};
+          .projection_dtype = args.projection_dtype};
 }
 
 }  // namespace fovea::ops

@@ -58,6 +58,19 @@ TEST_P(ActivationDtypeTest, OthersAreRefused) {
          ops::activate(ctx, {.activation = ops::Activation::kSilu, .x = y.view()});
        }},
       {"gated", [&](ExecContext& ctx) { ops::gated(ctx, {.x = doubled.view(), .out = y.view()}); }},
+      {"clamp",
+       [&](ExecContext& ctx) {
+         ops::clamp(ctx, {x.view(), columns.view(), columns.view(), {}, y.view()});
+       }},
+      {"head_attention",
+       [&](ExecContext& ctx) {
+         ops::head_attention(ctx, {.qkv = x.view(),
+                                   .sequences = {.cu_seqlens = indices.view(), .max_seqlen = 4},
+                                   .num_heads = 1,
+                                   .head_dim = 8,
+                                   .scale = 1,
+                                   .out = heads.view()});
+       }},
       {"attention",
        [&](ExecContext& ctx) {
          ops::attention(ctx, {.qkv = x.view(),

@@ -75,10 +75,11 @@ class ProjectedAttention {
   }
 
   void set_scale(float scale) { scale_ = scale; }
-  /// From now on heads of q and k are normalised.
-  void set_norms() {
+  /// From now on heads of q and k are normalised, and those of v where it says so.
+  void set_norms(bool of_v = false) {
     std::mt19937_64 generator(3);
-    for (Tensor* norm : {&q_norm_, &k_norm_}) {
+    for (Tensor* norm : {&q_norm_, &k_norm_, &v_norm_}) {
+      if (norm == &v_norm_ && !of_v) continue;
       *norm = f_.floats({heads_.dim}, normal_values(generator, heads_.dim));
     }
   }
@@ -99,7 +100,8 @@ class ProjectedAttention {
       args.cos = cos_.view();
       args.sin = sin_.view();
     }
-    args.norms = {.q = q_norm_.view(), .k = k_norm_.view(), .epsilon = kEpsilon};
+    args.norms = {
+        .q = q_norm_.view(), .k = k_norm_.view(), .v = v_norm_.view(), .epsilon = kEpsilon};
     return args;
   }
 
@@ -111,6 +113,18 @@ class ProjectedAttention {
     };
     return f_.run_live(out_, live_rows_ * heads_.width(), prepare,
                        [&](ExecContext& ctx) { ops::projected_attention(ctx, args()); });
+  }
+
+  /// The same by ops::linear and ops::head_attention.
+  std::vector<float> run_in_two_steps() {
+    const auto prepare = [&] {
+      f_.poison(qkv_);
+      f_.poison(out_);
+    };
+    return f_.run_live(out_, live_rows_ * heads_.width(), prepare, [&](ExecContext& ctx) {
+      ops::linear(ctx, ops::projection_args(args()));
+      ops::head_attention(ctx, ops::head_attention_args(args()));
+    });
   }
 
   /// The same by ops::linear, norms and a rotation on the host and ops::attention.
@@ -126,8 +140,10 @@ class ProjectedAttention {
       f_.write(qkv_, qkv);
       f_.poison(out_);
     };
-    return f_.run_live(out_, live_rows_ * heads_.width(), prepare,
-                       [&](ExecContext& ctx) { ops::attention(ctx, ops::attention_args(args())); });
+    return f_.run_live(out_, live_rows_ * heads_.width(), prepare, [&](ExecContext& ctx) {
+      const auto heads = ops::head_attention_args(args());
+      ops::attention(ctx, ops::attention_args(heads));
+    });
   }
 
  private:
@@ -138,15 +154,17 @@ class ProjectedAttention {
     return values;
   }
 
-  /// Normalises heads of q and k, rounded before and after they are multiplied by the weights.
+  /// Normalises heads of q and k, and of v where it has a norm, rounded before and after they are
+  /// multiplied by the weights.
   void normalize(std::vector<float>& qkv) {
     const auto dims = static_cast<std::size_t>(heads_.dim);
     const auto count = static_cast<std::size_t>(heads_.count);
     const auto rows = static_cast<std::size_t>(live_rows_);
-    const std::vector<float> weights[] = {f_.read(q_norm_), f_.read(k_norm_)};
+    std::vector<std::vector<float>> weights{f_.read(q_norm_), f_.read(k_norm_)};
+    if (v_norm_.view()) weights.push_back(f_.read(v_norm_));
     std::vector<float> normed = qkv;
     for (std::size_t head = 0; head < rows * 3 * count; ++head) {
-      if (head / count % 3 == 2) continue;  // of v
+      if (head / count % 3 >= weights.size()) continue;  // of v
       double square = 0;
       for (std::size_t j = head * dims; j < (head + 1) * dims; ++j)
         square += double{qkv[j]} * qkv[j];
@@ -157,7 +175,7 @@ class ProjectedAttention {
     }
     normed = f_.rounded(std::move(normed));
     for (std::size_t head = 0; head < rows * 3 * count; ++head) {
-      if (head / count % 3 == 2) continue;
+      if (head / count % 3 >= weights.size()) continue;
       for (std::size_t j = 0; j < dims; ++j)
         normed[head * dims + j] *= weights[head / count % 3][j];
     }
@@ -194,7 +212,7 @@ class ProjectedAttention {
   std::int64_t live_rows_;
   ops::PackedLinear projection_;
   Tensor x_, qkv_, cos_, sin_, cu_, seqs_, live_, out_;
-  Tensor q_norm_, k_norm_;  ///< where there are norms
+  Tensor q_norm_, k_norm_, v_norm_;  ///< where there are norms
 };
 
 }  // namespace fovea::test

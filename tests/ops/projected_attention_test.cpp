@@ -63,6 +63,23 @@ TEST_P(ProjectedAttentionTest, WithNormsHeadsOfQAndKAreNormalisedBeforeTheyAreRo
   }
 }
 
+TEST_P(ProjectedAttentionTest, HeadsOfVAreNormalisedToo) {
+  for (const std::int64_t dim : {8, 72, 128}) {
+    ProjectedAttention attention(f, {3, dim}, {13, 0, 331, 1, 300}, true);
+    attention.set_norms(true);
+    const std::vector<float> steps = attention.run_step_by_step();
+    f.expect_close(attention.run(), {steps.begin(), steps.end()}, OpClass::kAttention);
+  }
+}
+
+TEST_P(ProjectedAttentionTest, EqualsHeadAttentionOverItsProjection) {
+  for (const bool rotates : {false, true}) {
+    ProjectedAttention attention(f, {3, 72}, {13, 0, 331, 1, 300}, rotates);
+    attention.set_norms(true);
+    expect_same_bits(attention.run_in_two_steps(), attention.run());
+  }
+}
+
 TEST_P(ProjectedAttentionTest, TakesAnyScale) {
   for (const float scale : {0.1f, -0.1f, 0.0f}) {
     expect_equal_to_steps({2, 72}, {520, 9}, true, scale);
@@ -117,6 +134,10 @@ TEST_P(ProjectedAttentionTest, NamesWhatIsWrongWithItsArguments) {
   });
   expect("norms.k must be float32 [8], got", [](auto& a) { a.norms.k = {}; });
   expect("norms.q must be float32 [8], got float32 [4]", [](auto& a) { a.norms.q.shape = {4}; });
+  expect("norms.v must be float32 [8], got float32 [4]", [&](auto& a) {
+    a.norms.v = a.norms.k;
+    a.norms.v.shape = {4};
+  });
   expect("epsilon must be > 0, got 0", [](auto& a) { a.norms.epsilon = 0; });
   expect("cos must be float32", [](auto& a) { a.cos = {}; });
   expect("sin must be float32", [](auto& a) { a.sin = {}; });

@@ -85,10 +85,9 @@ class CpuKernels final : public Kernels {
   [[nodiscard]] std::size_t attention_workspace(const ops::AttentionArgs& args) const override {
     return cpu::attention_workspace(args, num_threads_, attention_kernel(args));
   }
-  void projected_attention(const Submission& submission,
-                           const ops::ProjectedAttentionArgs& args) const override {
-    check_f32("projected_attention", args.qkv);
-    linear(submission, ops::projection_args(args));
+  void head_attention(const Submission& submission,
+                      const ops::HeadAttentionArgs& args) const override {
+    check_f32("head_attention", args.qkv);
     if (args.norms.q) cpu::normalize_heads(submission.stream, args, kernels_.rows.rms_norm);
     const ops::AttentionArgs attended = ops::attention_args(args);
     const bool rotates_itself = multiplies_int16(attended);
@@ -97,6 +96,12 @@ class CpuKernels final : public Kernels {
     const cpu::Rotation rotation{args.cos, args.sin};
     cpu::attention(submission.stream, attended, scratch(submission, attention_workspace(attended)),
                    attention_kernel(attended), rotates_itself ? rotation : cpu::Rotation{});
+  }
+  void projected_attention(const Submission& submission,
+                           const ops::ProjectedAttentionArgs& args) const override {
+    check_f32("projected_attention", args.qkv);
+    linear(submission, ops::projection_args(args));
+    head_attention(submission, ops::head_attention_args(args));
   }
   void patchify(const Submission& submission, const ops::PatchifyArgs& args) const override {
     check_f32("patchify", args.out);

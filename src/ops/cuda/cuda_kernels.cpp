@@ -76,6 +76,10 @@ class CudaKernels final : public Kernels {
   [[nodiscard]] std::size_t attention_workspace(const ops::AttentionArgs& args) const override {
     return attention_.workspace_bytes(args);
   }
+  void head_attention(const Submission& submission,
+                      const ops::HeadAttentionArgs& args) const override {
+    attention_.run(submission, args);
+  }
   void projected_attention(const Submission& submission,
                            const ops::ProjectedAttentionArgs& args) const override {
     attention_.run(submission, args);

@@ -25,13 +25,15 @@ struct RopeAnglesArgs {
 /// Source: docs/reference/qwen_glm.md, "Rotary positions".
 FOVEA_API void rope_angles(ExecContext& ctx, const RopeAnglesArgs& args);
 
-/// RMS norms of the heads of q and of k, each head by itself, with the same weights for all heads.
+/// RMS norms of the heads of q, of k and of v, each head by itself, with the same weights for all
+/// heads.
 struct HeadNorms {
-  ConstTensorView q = {};  ///< [head_dim] f32 on the device, or neither this nor k
+  ConstTensorView q = {};  ///< [head_dim] f32 on the device, or none of the three
   ConstTensorView k = {};  ///< [head_dim] f32 on the device
   float epsilon = 1e-6f;   ///< added to the mean square, > 0
 };
 
+  ConstTensorView v = {};  ///< [head_dim] f32 on the device, or absent: v stays what it is
 struct ProjectedAttentionArgs {
   ConstTensorView x;               ///< [rows, in_features], activation dtype or quantized
   const PackedLinear& projection;  ///< to 3 * num_heads * head_dim features: q | k | v, heads
@@ -51,7 +53,30 @@ struct ProjectedAttentionArgs {
 /// Attention over a projection of x, as one op so that a backend can store the GEMM's result where
 /// its attention reads it:
 ///   qkv = linear(x, projection),  rounded to the activation dtype
-///   normalise every head of q and k as rms_norm does, if there are norms
+struct HeadAttentionArgs {
+  TensorView qkv;  ///< [rows, 3 * num_heads * head_dim], activation dtype: q | k | v, heads
+                   ///< contiguous; what it holds afterwards is unspecified
+  ConstTensorView cos = {};  ///< [rows, head_dim / 2] f32, or neither this nor sin
+  ConstTensorView sin = {};  ///< [rows, head_dim / 2] f32
+  Sequences sequences;
+  std::int64_t num_heads;
+  std::int64_t head_dim;  ///< multiple of 8
+  float scale;            ///< applied to q . k, usually head_dim^-0.5
+  TensorView out;         ///< [rows, num_heads * head_dim], activation dtype; no overlap with qkv
+  HeadNorms norms = {};
+  DType projection_dtype = DType::kF32;  ///< as in AttentionArgs
+};
+
+/// Attention over heads that are normalised and rotated first, as one op so that a backend can do
+/// both where its attention reads them:
+///   normalise every head of q and k, and of v, as rms_norm does, where there are norms
+///   rotate q and k of every head by the angles of their row, if there are angles
+///   out = attention(qkv)
+/// Rounding, rotation, asynchrony and errors are those of projected_attention, which computes qkv
+/// as well.
+FOVEA_API void head_attention(ExecContext& ctx, const HeadAttentionArgs& args);
+
+///   normalise every head of q and k, and of v, as rms_norm does, where there are norms
 ///   rotate q and k of every head by the angles of their row, if there are angles
 ///   out = attention(qkv), with the products that suit the projection's dtype
 /// The rotary embedding pairs the halves of a head (j with j + h, h = head_dim / 2):

@@ -51,10 +51,11 @@ void rms_norm(Stream& stream, const ops::RmsNormArgs& args, NormRows norm_rows) 
          args.rows);
 }
 
-void normalize_heads(Stream& stream, const ops::ProjectedAttentionArgs& args, NormRows norm_rows) {
+void normalize_heads(Stream& stream, const ops::HeadAttentionArgs& args, NormRows norm_rows) {
   static_cast<CpuStream&>(stream).submit([args, norm_rows](ThreadPool& pool) {
     const std::int64_t width = args.num_heads * args.head_dim;
     const auto normalize = [&](float* heads, const ConstTensorView& weight) {
+      if (!weight) return;
       norm_rows({.x = heads,
                  .weight = weight.as<float>(),
                  .bias = nullptr,
@@ -64,12 +65,13 @@ void normalize_heads(Stream& stream, const ops::ProjectedAttentionArgs& args, No
                  .cols = args.head_dim,
                  .out = heads});
     };
-    for_row_ranges(pool, count_live(args.sequences.rows, args.qkv.shape[0]), 2 * width,
+    for_row_ranges(pool, count_live(args.sequences.rows, args.qkv.shape[0]), 3 * width,
                    [&](std::int64_t first, std::int64_t last) {
                      for (std::int64_t r = first; r < last; ++r) {
                        float* const row = args.qkv.as<float>() + r * 3 * width;
                        normalize(row, args.norms.q);
                        normalize(row + width, args.norms.k);
+                       normalize(row + 2 * width, args.norms.v);
                      }
                    });
   });

@@ -40,7 +40,7 @@ void rope_angles(Stream& stream, const ops::RopeAnglesArgs& args) {
   });
 }
 
-void rotate(Stream& stream, const ops::ProjectedAttentionArgs& args, RotateHeads rotate_heads) {
+void rotate(Stream& stream, const ops::HeadAttentionArgs& args, RotateHeads rotate_heads) {
   static_cast<CpuStream&>(stream).submit([args, rotate_heads](ThreadPool& pool) {
     const std::int64_t width = args.num_heads * args.head_dim;
     const std::int64_t half = args.head_dim / 2;

@@ -6,12 +6,12 @@
 namespace fovea::cpu {
 
 // Each function submits to a CpuStream and is the body of the function of Kernels with the same
-// name, `normalize_heads` and `rotate` the steps of Kernels::projected_attention between projection
-// and attention: they change q and k of args.qkv in place. Running allocates nothing.
+// name, `normalize_heads` and `rotate` the steps of Kernels::head_attention before the attention:
+// they change args.qkv in place. Running allocates nothing.
 
 void layer_norm(Stream& stream, const ops::LayerNormArgs& args, NormRows norm_rows);
 void rms_norm(Stream& stream, const ops::RmsNormArgs& args, NormRows norm_rows);
-void normalize_heads(Stream& stream, const ops::ProjectedAttentionArgs& args, NormRows norm_rows);
+void normalize_heads(Stream& stream, const ops::HeadAttentionArgs& args, NormRows norm_rows);
 
 void activate(Stream& stream, const ops::ActivateArgs& args, ActivateRow activate_row);
 void gated(Stream& stream, const ops::GatedArgs& args, GateRow gate_row);
@@ -21,7 +21,7 @@ void add_table(Stream& stream, const ops::AddTableArgs& args);
 void mean_row_blocks(Stream& stream, const ops::MeanRowBlocksArgs& args);
 
 void rope_angles(Stream& stream, const ops::RopeAnglesArgs& args);
-void rotate(Stream& stream, const ops::ProjectedAttentionArgs& args, RotateHeads rotate_heads);
+void rotate(Stream& stream, const ops::HeadAttentionArgs& args, RotateHeads rotate_heads);
 
 void patchify(Stream& stream, const ops::PatchifyArgs& args);
 void add_positions_bilinear(Stream& stream, const ops::AddPositionsArgs& args,

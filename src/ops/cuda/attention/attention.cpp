@@ -122,30 +122,49 @@ std::size_t Attention::workspace_bytes(const ops::AttentionArgs& args) const {
   return workspace_bytes(plan("attention", args));
 }
 
-void Attention::run(const Submission& submission, const ops::ProjectedAttentionArgs& args) const {
-  constexpr const char* kOp = "projected_attention";
-  check_vectors(kOp, "cos", args.cos);
-  check_vectors(kOp, "sin", args.sin);
-  check_vectors(kOp, "norms.q", args.norms.q);
-  check_vectors(kOp, "norms.k", args.norms.k);
-  Plan call = plan(kOp, ops::attention_args(args));
-  const Arena::Scope scope(submission.arena);
-  call.work.workspace = take_scratch(submission, workspace_bytes(call));
-  Gemm gemm = prepare_gemm(submission, ops::projection_args(args), num_sms_);
+Attention::Plan Attention::plan(const char* op, const ops::HeadAttentionArgs& args) const {
+  check_vectors(op, "cos", args.cos);
+  check_vectors(op, "sin", args.sin);
+  check_vectors(op, "norms.q", args.norms.q);
+  check_vectors(op, "norms.k", args.norms.k);
+  check_vectors(op, "norms.v", args.norms.v);
+  Plan call = plan(op, ops::attention_args(args));
   // The kernels that pack keys can rotate, too, unless the scale is not positive: then keep and
   // flip of AttentionWork would have to be applied before the rotation.
   if (call.kernel == Kernel::kHopper && args.scale > 0.0f) {
     call.work.cos = args.cos.as<float>();
     call.work.sin = args.sin.as<float>();
-    call.is_packed = !args.norms.q && HopperGemm::has_heads(call.work.head_dim, gemm.format) &&
-                     HopperGemm::accepts(gemm);
-    if (call.is_packed) gemm.heads = &call.work;
   }
+  return call;
+}
+
+void Attention::run(CudaStream& stream, const ops::HeadAttentionArgs& args,
+                    const Plan& plan) const {
+  if (args.norms.q) normalize_heads(stream, args, num_sms_);
+  if (args.cos && plan.work.cos == nullptr) rotate(stream, args, num_sms_);
+  run(stream, plan);
+}
+
+void Attention::run(const Submission& submission, const ops::HeadAttentionArgs& args) const {
+  Plan call = plan("head_attention", args);
+  const Arena::Scope scope(submission.arena);
+  call.work.workspace = take_scratch(submission, workspace_bytes(call));
+  run(stream_of(submission), args, call);
+}
+
+void Attention::run(const Submission& submission, const ops::ProjectedAttentionArgs& args) const {
+  const ops::HeadAttentionArgs heads = ops::head_attention_args(args);
+  Plan call = plan("projected_attention", heads);
+  const Arena::Scope scope(submission.arena);
+  call.work.workspace = take_scratch(submission, workspace_bytes(call));
+  Gemm gemm = prepare_gemm(submission, ops::projection_args(args), num_sms_);
+  call.is_packed = call.kernel == Kernel::kHopper && args.scale > 0.0f && !args.norms.q &&
+                   HopperGemm::has_heads(call.work.head_dim, gemm.format) &&
+                   HopperGemm::accepts(gemm);
+  if (call.is_packed) gemm.heads = &call.work;
   CudaStream& stream = stream_of(submission);
   gemm_.run(stream, gemm);
-  if (args.norms.q) normalize_heads(stream, args, num_sms_);
-  if (args.cos && call.work.cos == nullptr) rotate(stream, args, num_sms_);
-  run(stream, call);
+  run(stream, heads, call);
 }
 
 }  // namespace fovea::cuda

@@ -19,8 +19,9 @@ class Attention {
   /// @throws Error(kUnsupported) if the options ask for cuDNN and there is none.
   Attention(const CudaDeviceOptions& options, bool hopper, int num_sms, GemmLibrary& gemm);
 
-  /// Bodies of Kernels::attention and Kernels::projected_attention.
+  /// Bodies of Kernels::attention, Kernels::head_attention and Kernels::projected_attention.
   void run(const Submission& submission, const ops::AttentionArgs& args) const;
+  void run(const Submission& submission, const ops::HeadAttentionArgs& args) const;
   void run(const Submission& submission, const ops::ProjectedAttentionArgs& args) const;
   /// The body of Kernels::attention_workspace.
   [[nodiscard]] std::size_t workspace_bytes(const ops::AttentionArgs& args) const;
@@ -30,6 +31,10 @@ class Attention {
   [[nodiscard]] Plan plan(const char* op, const ops::AttentionArgs& args) const;
   [[nodiscard]] std::size_t workspace_bytes(const Plan& plan) const;
   void run(CudaStream& stream, const Plan& plan) const;
+  /// The checks of a call and the kernel for it, which rotates where it can.
+  [[nodiscard]] Plan plan(const char* op, const ops::HeadAttentionArgs& args) const;
+  /// Everything behind the projection.
+  void run(CudaStream& stream, const ops::HeadAttentionArgs& args, const Plan& plan) const;
 
   CudaAttention choice_;
   bool hopper_;

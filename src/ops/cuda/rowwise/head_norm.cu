@@ -1,6 +1,6 @@
-// RMS norms of the heads of q and k in a projection, in place.
+// RMS norms of the heads of q and k, and of v where it has one, in a projection, in place.
 //
-// Half a warp per head: lane l has dims [8 l, 8 l + 8) of it, with the weights of q and of k in
+// Half a warp per head: lane l has dims [8 l, 8 l + 8) of it, with the weights of q, k and v in
 // registers before the predecessor ends. Grid-stride over the heads of the live rows. Statistics in
 // f32; rounded after the normalisation and after the weight, as rms_norm. Traffic: 8 bytes per
 // number of q.
@@ -23,6 +23,7 @@ struct HeadNormWork {
   __nv_bfloat16* qkv;
   const float* q_weight;
   const float* k_weight;
+  const float* v_weight;  ///< or null: v stays what it is
   float epsilon;
   std::int64_t rows;
   int num_heads;
@@ -45,11 +46,13 @@ __global__ void __launch_bounds__(kBlock) normalize_heads_kernel(HeadNormWork w)
   const bool active = dim < w.head_dim;
   float q_weight[kWidth] = {};
   float k_weight[kWidth] = {};
+  float v_weight[kWidth] = {};
   if (active) {
     load_floats(w.q_weight + dim, q_weight);  // constant: no need to wait for the predecessor
     load_floats(w.k_weight + dim, k_weight);
+    if (w.v_weight != nullptr) load_floats(w.v_weight + dim, v_weight);
   }
-  const int row_heads = 2 * w.num_heads;  // of q, then of k
+  const int row_heads = (w.v_weight == nullptr ? 2 : 3) * w.num_heads;  // of q, then of k, then v
   const std::int64_t total = live_rows(w.live, w.rows) * row_heads;
   wait_for_predecessor();
   // Both halves of a warp stay in the loop while one of them has a head.
@@ -71,7 +74,9 @@ __global__ void __launch_bounds__(kBlock) normalize_heads_kernel(HeadNormWork w)
         rsqrtf(half_warp_sum(square) / static_cast<float>(w.head_dim) + w.epsilon);
 #pragma unroll
     for (int j = 0; j < kWidth; ++j) {
-      const float weight = head < w.num_heads ? q_weight[j] : k_weight[j];
+      const float weight = head < w.num_heads       ? q_weight[j]
+                           : head < 2 * w.num_heads ? k_weight[j]
+                                                    : v_weight[j];
       values[j] = __bfloat162float(__float2bfloat16_rn(values[j] * inv_root)) * weight;
     }
     if (exists) store_floats(x, values);
@@ -80,17 +85,20 @@ __global__ void __launch_bounds__(kBlock) normalize_heads_kernel(HeadNormWork w)
 
 }  // namespace
 
-void normalize_heads(CudaStream& stream, const ops::ProjectedAttentionArgs& args, int num_sms) {
+void normalize_heads(CudaStream& stream, const ops::HeadAttentionArgs& args, int num_sms) {
   const HeadNormWork work{.qkv = args.qkv.as<__nv_bfloat16>(),
                           .q_weight = args.norms.q.as<float>(),
                           .k_weight = args.norms.k.as<float>(),
+                          .v_weight = args.norms.v.as<float>(),
                           .epsilon = args.norms.epsilon,
                           .rows = args.qkv.shape[0],
                           .num_heads = static_cast<int>(args.num_heads),
                           .head_dim = static_cast<int>(args.head_dim),
                           .live = args.sequences.rows.count};
   launch(stream, &normalize_heads_kernel,
-         grid_for(work.rows * 2 * work.num_heads * kLanes, kBlock, num_sms), dim3(kBlock), 0, work);
+         grid_for(work.rows * (work.v_weight == nullptr ? 2 : 3) * work.num_heads * kLanes, kBlock,
+                  num_sms),
+         dim3(kBlock), 0, work);
 }
 
 }  // namespace fovea::cuda

@@ -69,7 +69,7 @@ void rope_angles(CudaStream& stream, const ops::RopeAnglesArgs& args, int num_sm
          args.cos.as<float>(), args.sin.as<float>());
 }
 
-void rotate(CudaStream& stream, const ops::ProjectedAttentionArgs& args, int num_sms) {
+void rotate(CudaStream& stream, const ops::HeadAttentionArgs& args, int num_sms) {
   const std::int64_t rows = args.qkv.shape[0];
   const std::int64_t half = args.head_dim / 2;
   const std::int64_t pieces = rows * 2 * args.num_heads * half / kPairs;

@@ -33,10 +33,10 @@ void add_table(CudaStream& stream, const ops::AddTableArgs& args, int num_sms);
 void mean_row_blocks(CudaStream& stream, const ops::MeanRowBlocksArgs& args, int num_sms);
 void im2col_3x3(CudaStream& stream, const ops::Im2colArgs& args, int num_sms);
 
-/// The norms of projected_attention as a kernel of their own: of q and k of args.qkv, in place.
-void normalize_heads(CudaStream& stream, const ops::ProjectedAttentionArgs& args, int num_sms);
-/// The rotation of projected_attention as a kernel of its own: of q and k of args.qkv, in place.
-void rotate(CudaStream& stream, const ops::ProjectedAttentionArgs& args, int num_sms);
+/// The norms of head_attention as a kernel of their own: of q and k, and v, of args.qkv, in place.
+void normalize_heads(CudaStream& stream, const ops::HeadAttentionArgs& args, int num_sms);
+/// The rotation of head_attention as a kernel of its own: of q and k of args.qkv, in place.
+void rotate(CudaStream& stream, const ops::HeadAttentionArgs& args, int num_sms);
 
 /// out[r, c] = x[r, c] / scale[r], rounded to E4M3, with scale[r] = max |x[r, :]| / 448, or 1 for a
 /// row of zeros. Rows that are not live are not written. Asynchronous; safe to capture.
