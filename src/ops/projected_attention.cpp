@@ -10,7 +10,24 @@ namespace fovea::ops {
 
 namespace {
 
-constexpr const char* kOp = "projected_attention";
+constexpr std::int64_t kMaxCoordinates = 4;  // numbers of a position
+
+/// The checks of head_attention() by themselves. @param op the name in messages.
+void check(const char* op, const HeadAttentionArgs& args) {
+  check_attention(op, attention_args(args));
+  const HeadNorms& norms = args.norms;
+  if (norms.q || norms.k || norms.v) {
+    check_tensor(op, "norms.q", norms.q, DType::kF32, {args.head_dim});
+    check_tensor(op, "norms.k", norms.k, DType::kF32, {args.head_dim});
+    if (norms.v) check_tensor(op, "norms.v", norms.v, DType::kF32, {args.head_dim});
+    FOVEA_CHECK(norms.epsilon > 0, kInvalidArgument, op, ": epsilon must be > 0, got ",
+                norms.epsilon);
+  }
+  if (!args.cos && !args.sin) return;
+  const std::int64_t rows = args.qkv.shape[0];
+  check_tensor(op, "cos", args.cos, DType::kF32, {rows, args.head_dim / 2});
+  check_tensor(op, "sin", args.sin, DType::kF32, {rows, args.head_dim / 2});
+}
 
 void check(const ProjectedAttentionArgs& args) {
   constexpr const char* kOp = "projected_attention";
@@ -35,15 +52,24 @@ void rope_angles(ExecContext& ctx, const RopeAnglesArgs& args) {
   const std::int64_t rows = args.positions.shape[0];
   check_tensor(kOp, "positions", args.positions, DType::kI32, {rows, 4});
   const Shape& frequencies = args.inv_freq.shape;
-  FOVEA_CHECK(frequencies.rank() == 1 && frequencies[0] > 0 && frequencies[0] % 2 == 0,
-              kInvalidArgument, kOp,
-              ": inv_freq must be float32 [head_dim / 2], half of it per axis, got shape ",
-              frequencies);
+  const bool halves = frequencies.rank() == 1 && frequencies[0] > 0 && frequencies[0] % 2 == 0;
+  const bool matrix = frequencies.rank() == 2 && frequencies[0] >= 1 &&
+                      frequencies[0] <= kMaxCoordinates && frequencies[1] > 0;
+  FOVEA_CHECK(halves || matrix, kInvalidArgument, kOp,
+              ": inv_freq must be float32 [head_dim / 2], half of it per axis, or [1 to ",
+              kMaxCoordinates, ", head_dim / 2], got shape ", frequencies);
+  const Shape angles{rows, frequencies[frequencies.rank() - 1]};
   check_tensor(kOp, "inv_freq", args.inv_freq, DType::kF32, frequencies);
   check_tensor(kOp, "cos", args.cos, DType::kF32, angles);
   check_tensor(kOp, "sin", args.sin, DType::kF32, angles);
   if (rows == 0) return;
   ctx.kernels.rope_angles(ctx.submission(), args);
+}
+
+void head_attention(ExecContext& ctx, const HeadAttentionArgs& args) {
+  check("head_attention", args);
+  if (is_empty(args.sequences)) return;
+  ctx.kernels.head_attention(ctx.submission(), args);
 }
 
 void projected_attention(ExecContext& ctx, const ProjectedAttentionArgs& args) {
@@ -53,9 +79,3 @@ void projected_attention(ExecContext& ctx, const ProjectedAttentionArgs& args) {
 }
 
 }  // namespace fovea::ops
-void head_attention(ExecContext& ctx, const HeadAttentionArgs& args) {
-  check("head_attention", args);
-  if (is_empty(args.sequences)) return;
-  ctx.kernels.head_attention(ctx.submission(), args);
-}
-

@@ -92,6 +92,26 @@ TEST_P(RopeTest, AnglesMatchDoublePrecisionUpToLargePositions) {
   }
 }
 
+TEST_P(RopeTest, AMatrixOfFrequenciesTurnsEveryCoordinate) {
+  // Coordinates 3, 1 and 2: the first turns angle 0, the second angles 1 and 2, the third angle 2.
+  const Tensor positions = f.ints({1, 4}, {3, 1, 2, 9});
+  const Tensor inv_freq = f.floats({3, 4}, {0.5f, 0, 0, 0, 0, 0.25f, 1, 0, 0, 0, 0.125f, 0});
+  const Tensor cos = f.floats({1, 4}, {kNan, kNan, kNan, kNan});
+  const Tensor sin = f.floats({1, 4}, {kNan, kNan, kNan, kNan});
+  const auto got_cos = f.run(cos, [&](ExecContext& ctx) {
+    ops::rope_angles(ctx, {.positions = positions.view(),
+                           .inv_freq = inv_freq.view(),
+                           .cos = cos.view(),
+                           .sin = sin.view()});
+  });
+  const auto got_sin = f.read(sin);
+  const std::vector<double> want{1.5, 0.25, 1.25, 0};
+  for (std::size_t j = 0; j < 4; ++j) {
+    EXPECT_NEAR(got_cos[j], std::cos(want[j]), 2e-7);
+    EXPECT_NEAR(got_sin[j], std::sin(want[j]), 2e-7);
+  }
+}
+
 TEST_P(RopeTest, AnglesStopAtTheLiveRows) {
   const Tensor positions = f.ints({3, 4}, {1, 2, 9, 9, 3, 4, 9, 9, -1, -1, -1, -1});
   const Tensor inv_freq = f.floats({2}, {0.5f, 0.5f});
@@ -148,8 +168,9 @@ TEST_P(RopeTest, AnglesNameWhatIsWrongWithTheirArguments) {
     a.positions.shape = {4, 2};
   });
   for (const std::int64_t count : {0, 3}) {
-    expect(cat("inv_freq must be float32 [head_dim / 2], half of it per axis, got shape [", count,
-               "]"),
+    expect(cat("inv_freq must be float32 [head_dim / 2], half of it per axis, or [1 to 4, head_dim "
+               "/ 2], got shape [",
+               count, "]"),
            [&](auto& a) { a.inv_freq.shape = {count}; });
   }
   expect("inv_freq must be float32 [4], got int32",

@@ -20,7 +20,7 @@ Tensor inverse_frequencies(WeightLoader& loader, std::int64_t head_dim, double t
 
 AttendedRows rotated_rows(ExecContext& ctx, const ops::Sequences& sequences,
                           ConstTensorView positions, const Tensor& inv_freq) {
-  const Shape angles{positions.shape[0], inv_freq.shape[0]};  // half a head
+  const Shape angles{positions.shape[0], inv_freq.shape[inv_freq.shape.rank() - 1]};  // half a head
   const TensorView cos = ctx.arena.tensor(DType::kF32, angles);
   const TensorView sin = ctx.arena.tensor(DType::kF32, angles);
   ops::rope_angles(ctx, {.positions = positions,

@@ -16,7 +16,8 @@ namespace fovea::common {
 
 /// The rows that blocks work on, with the angles of the rows' positions, which are taken from
 /// ctx.arena in the scope of the caller. Asynchronous on ctx.stream; safe to capture.
-/// @param positions [rows, 4] i32 and @param inv_freq [head_dim / 2] f32: see ops::RopeAnglesArgs.
+/// @param positions [rows, 4] i32. @param inv_freq f32, of one axis or two: see
+/// ops::RopeAnglesArgs.
 [[nodiscard]] AttendedRows rotated_rows(ExecContext& ctx, const ops::Sequences& sequences,
                                         ConstTensorView positions, const Tensor& inv_freq);
 

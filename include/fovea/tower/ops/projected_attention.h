@@ -9,9 +9,10 @@
 namespace fovea::ops {
 
 struct RopeAnglesArgs {
-  ConstTensorView
-      positions;  ///< [rows, 4] i32: y, x, height, width in patches (the last two unused)
-  ConstTensorView inv_freq;  ///< [head_dim / 2] f32, of the row part, then of the column part
+  ConstTensorView positions;  ///< [rows, 4] i32: y, x, height, width in patches (the last two
+                              ///< unused), or the coordinates that inv_freq has
+  ConstTensorView inv_freq;  ///< [head_dim / 2] f32, of the row part, then of the column part; or
+                             ///< [1 to 4 coordinates, head_dim / 2]
   LiveRows rows = {};
   TensorView cos;  ///< [rows, head_dim / 2] f32
   TensorView sin;  ///< [rows, head_dim / 2] f32
@@ -19,8 +20,10 @@ struct RopeAnglesArgs {
 
 /// Angles of the two-dimensional rotary embedding, row part first:
 ///   angle[r, j] = y_r * inv_freq[j]  for j < head_dim / 4,  x_r * inv_freq[j] after
-/// The product is rounded to f32 before cosine and sine are taken. Once per forward. Asynchronous
-/// on ctx.stream; safe to capture.
+/// or, where inv_freq says what every coordinate turns, of any number of dimensions:
+///   angle[r, j] = sum_a positions[r, a] * inv_freq[a, j], a ascending
+/// Products and sums are rounded to f32 before cosine and sine are taken. Once per forward.
+/// Asynchronous on ctx.stream; safe to capture.
 /// @throws Error(kInvalidArgument) if a shape or dtype does not match the list above.
 /// Source: docs/reference/qwen_glm.md, "Rotary positions".
 FOVEA_API void rope_angles(ExecContext& ctx, const RopeAnglesArgs& args);
@@ -30,10 +33,10 @@ FOVEA_API void rope_angles(ExecContext& ctx, const RopeAnglesArgs& args);
 struct HeadNorms {
   ConstTensorView q = {};  ///< [head_dim] f32 on the device, or none of the three
   ConstTensorView k = {};  ///< [head_dim] f32 on the device
+  ConstTensorView v = {};  ///< [head_dim] f32 on the device, or absent: v stays what it is
   float epsilon = 1e-6f;   ///< added to the mean square, > 0
 };
 
-  ConstTensorView v = {};  ///< [head_dim] f32 on the device, or absent: v stays what it is
 struct ProjectedAttentionArgs {
   ConstTensorView x;               ///< [rows, in_features], activation dtype or quantized
   const PackedLinear& projection;  ///< to 3 * num_heads * head_dim features: q | k | v, heads
@@ -50,9 +53,6 @@ struct ProjectedAttentionArgs {
   HeadNorms norms = {};
 };
 
-/// Attention over a projection of x, as one op so that a backend can store the GEMM's result where
-/// its attention reads it:
-///   qkv = linear(x, projection),  rounded to the activation dtype
 struct HeadAttentionArgs {
   TensorView qkv;  ///< [rows, 3 * num_heads * head_dim], activation dtype: q | k | v, heads
                    ///< contiguous; what it holds afterwards is unspecified
@@ -76,6 +76,9 @@ struct HeadAttentionArgs {
 /// as well.
 FOVEA_API void head_attention(ExecContext& ctx, const HeadAttentionArgs& args);
 
+/// Attention over a projection of x, as one op so that a backend can store the GEMM's result where
+/// its attention reads it:
+///   qkv = linear(x, projection),  rounded to the activation dtype
 ///   normalise every head of q and k, and of v, as rms_norm does, where there are norms
 ///   rotate q and k of every head by the angles of their row, if there are angles
 ///   out = attention(qkv), with the products that suit the projection's dtype

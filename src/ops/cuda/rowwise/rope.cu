@@ -1,4 +1,5 @@
-// Rotary embedding in two dimensions: angles once per forward, rotation of q and k per block.
+// Rotary embedding in two or more dimensions: angles once per forward, rotation of q and k per
+// block.
 //
 // rope_angles: one thread per (row, column). Angles are rounded to f32 before the full-precision
 // cosine and sine.
@@ -19,17 +20,28 @@ constexpr int kBlock = 256;
 constexpr int kPairs = 4;  // per thread
 
 __global__ void __launch_bounds__(kBlock)
-    rope_angles_kernel(const int4* positions, const float* inv_freq, std::int64_t rows, int half,
-                       const std::int32_t* live_count, float* cos_out, float* sin_out) {
+    rope_angles_kernel(const int4* positions, const float* inv_freq, int coordinates,
+                       std::int64_t rows, int half, const std::int32_t* live_count, float* cos_out,
+                       float* sin_out) {
   wait_for_predecessor();
   const std::int64_t total = live_rows(live_count, rows) * half;
   const std::int64_t first = std::int64_t{blockIdx.x} * kBlock + threadIdx.x;
   for (std::int64_t i = first; i < total; i += std::int64_t{gridDim.x} * kBlock) {
     const std::int64_t row = i / half;
     const int j = static_cast<int>(i - row * half);
-    const int4 position = positions[row];  // y, x, height, width
-    const float coordinate = static_cast<float>(2 * j < half ? position.x : position.y);
-    const float angle = __fmul_rn(coordinate, inv_freq[j]);
+    const int4 position = positions[row];  // y, x, height, width, or the coordinates
+    float angle = 0.0f;
+    if (coordinates == 0) {
+      angle = __fmul_rn(static_cast<float>(2 * j < half ? position.x : position.y), inv_freq[j]);
+    } else {
+      const int numbers[] = {position.x, position.y, position.z, position.w};
+#pragma unroll
+      for (int a = 0; a < 4; ++a) {
+        if (a >= coordinates) break;
+        const float part = __fmul_rn(static_cast<float>(numbers[a]), inv_freq[a * half + j]);
+        angle = __fadd_rn(angle, part);
+      }
+    }
     cos_out[i] = cosf(angle);
     sin_out[i] = sinf(angle);
   }
@@ -63,10 +75,11 @@ __global__ void __launch_bounds__(kBlock)
 void rope_angles(CudaStream& stream, const ops::RopeAnglesArgs& args, int num_sms) {
   check_vectors("rope_angles", "positions", args.positions);
   const std::int64_t rows = args.positions.shape[0];
-  const std::int64_t half = args.inv_freq.shape[0];
+  const std::int64_t half = args.cos.shape[1];
+  const std::int64_t coordinates = args.inv_freq.shape.rank() == 2 ? args.inv_freq.shape[0] : 0;
   launch(stream, &rope_angles_kernel, grid_for(rows * half, kBlock, num_sms), dim3(kBlock), 0,
-         args.positions.as<int4>(), args.inv_freq.as<float>(), rows, half, args.rows.count,
-         args.cos.as<float>(), args.sin.as<float>());
+         args.positions.as<int4>(), args.inv_freq.as<float>(), coordinates, rows, half,
+         args.rows.count, args.cos.as<float>(), args.sin.as<float>());
 }
 
 void rotate(CudaStream& stream, const ops::HeadAttentionArgs& args, int num_sms) {
