@@ -168,6 +168,19 @@ Tensor WeightLoader::row(const std::string& name, std::int64_t features) {
   return tensor;
 }
 
+Tensor WeightLoader::repeated(const std::vector<std::string>& names, std::int64_t count) {
+  const Shape shape{std::ssize(names) * count};
+  std::vector<float> values;
+  for (const std::string& name : names) {
+    if (device_ == nullptr) {
+      check(name, {});
+      continue;
+    }
+    values.insert(values.end(), static_cast<std::size_t>(count), widened(name, {}).front());
+  }
+  return device_ == nullptr ? without_memory(shape) : constant(values, shape);
+}
+
 ops::PackedLinear WeightLoader::conv(const std::string& name, std::int64_t out_channels,
                                      std::int64_t in_channels, std::int64_t side, Bias bias) {
   return over_taps(name, {out_channels, in_channels, side, side}, in_channels, bias);
@@ -176,6 +189,12 @@ ops::PackedLinear WeightLoader::conv(const std::string& name, std::int64_t out_c
 ops::PackedLinear WeightLoader::unfolded(const std::string& name, std::int64_t out_channels,
                                          std::int64_t in_channels, std::int64_t side, Bias bias) {
   return over_taps(name, {out_channels, in_channels * side * side}, in_channels, bias);
+}
+
+ops::PackedLinear WeightLoader::channels_last(const std::string& name, std::int64_t features,
+                                              std::int64_t pixels, Bias bias) {
+  // A pixel is what a convolution calls a channel, and a channel is what it calls a tap.
+  return over_taps(name, {features, 3 * pixels}, pixels, bias);
 }
 
 ops::PackedLinear WeightLoader::over_taps(const std::string& name, const Shape& shape,

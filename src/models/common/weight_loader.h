@@ -66,6 +66,10 @@ class WeightLoader {
   [[nodiscard]] ops::PackedLinear fused(const std::vector<std::string>& parts,
                                         std::int64_t part_rows,
                                         const std::vector<std::int64_t>& in_sizes, Bias bias);
+  /// The same of any selection of their rows. @throws as above.
+  [[nodiscard]] ops::PackedLinear fused(const FusedWeights& layers, Bias bias) {
+    return pack(layers, bias);
+  }
   /// As linear, with weight and bias, widened to f32, changed on the host before they are packed.
   /// @param stored shape of the weight, whose first size is out_features.
   /// @param transform weight and bias of the checkpoint in, those of the layer out, in place: the
@@ -114,6 +118,8 @@ class WeightLoader {
   [[nodiscard]] Tensor f32(const std::string& name, const Shape& shape);
   /// One vector widened to f32, as a matrix of one row.
   [[nodiscard]] Tensor row(const std::string& name, std::int64_t features);
+  /// The numbers `names`, each `count` times, one after the other: [names * count] f32.
+  [[nodiscard]] Tensor repeated(const std::vector<std::string>& names, std::int64_t count);
   /// Values that are in no checkpoint, f32, row-major.
   [[nodiscard]] Tensor constant(std::span<const float> values, const Shape& shape);
   /// [3, 256]: value of every byte per channel.
@@ -132,6 +138,10 @@ class WeightLoader {
   /// PyTorch gives, [out_channels, in_channels * side * side], channel by channel.
   [[nodiscard]] ops::PackedLinear unfolded(const std::string& name, std::int64_t out_channels,
                                            std::int64_t in_channels, std::int64_t side, Bias bias);
+  /// The layer `<name>` over patches of `pixels` pixels that are stored one after the other, each
+  /// with its 3 channels, as one over them channel by channel, as ops::patchify gives them.
+  [[nodiscard]] ops::PackedLinear channels_last(const std::string& name, std::int64_t features,
+                                                std::int64_t pixels, Bias bias);
   /// The same of a 3 x 3 convolution, for rows of ops::im2col_3x3.
   [[nodiscard]] Conv3x3 conv3x3(const std::string& name, std::int64_t out_channels,
                                 std::int64_t in_channels, std::int64_t stride, Bias bias);

@@ -14,21 +14,6 @@ using Bias = common::WeightLoader::Bias;
 
 constexpr float kProjectorEpsilon = 1e-5f;  // fixed in the reference, not in config.json
 
-/// Values of a patch come channel by channel here, pixel by pixel in the reference.
-ops::PackedLinear load_patches(common::WeightLoader& loader, const Config& c,
-                               const std::string& name) {
-  const std::int64_t features = c.grid.patch_dim();
-  const auto channels_first = [&](std::vector<float>& weight, std::vector<float>&) {
-    const std::vector<float> stored = weight;
-    const auto pixels = static_cast<std::size_t>(features / 3);
-    for (std::size_t i = 0; i < stored.size(); ++i) {
-      const std::size_t column = i % (3 * pixels);
-      weight[i - column + column % 3 * pixels + column / 3] = stored[i];
-    }
-  };
-  return loader.linear_from(name, {c.hidden_size, features}, features, channels_first);
-}
-
 /// The blocks and the norm behind them are those of SigLIP.
 common::SiglipConfig siglip_of(const Config& c) {
   return {.hidden_size = c.hidden_size,
@@ -48,8 +33,10 @@ Weights load_weights(common::WeightLoader& loader, const Config& c,
   const std::int64_t joined = c.joined_width();
   const Bias bias = c.projector_bias ? Bias::kYes : Bias::kNo;
   Weights w;
-  w.patch_embedding = {.normalize = loader.constant(normalize),
-                       .proj = load_patches(loader, c, tower + "embeddings.patch_embedding")};
+  w.patch_embedding = {
+      .normalize = loader.constant(normalize),
+      .proj = loader.channels_last(tower + "embeddings.patch_embedding", c.hidden_size,
+                                   c.grid.patch_dim() / 3, Bias::kYes)};
   w.position_embedding =
       loader.f32(tower + "embeddings.position_embedding.weight", {c.num_patches, c.hidden_size});
   w.blocks = common::load_siglip_blocks(loader, tower, siglip_of(c));
