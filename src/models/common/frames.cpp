@@ -23,6 +23,15 @@ bool is_planned(const ItemPlan& plan, const RgbView& frame) {
   });
 }
 
+/// Element `i` of `count` multiples of `step` as torch.arange computes them in f32: by eights,
+/// whose first element is rounded before the others are counted from it.
+float multiple(std::int64_t i, std::int64_t count, double step) {
+  constexpr std::int64_t kLanes = 8;
+  const std::int64_t first = i < count / kLanes * kLanes ? i / kLanes * kLanes : i;
+  const auto base = static_cast<float>(static_cast<double>(first) * step);
+  return static_cast<float>(static_cast<double>(base) + static_cast<double>(i - first) * step);
+}
+
 }  // namespace
 
 void check_area(std::int64_t width_px, std::int64_t height_px) {
@@ -83,6 +92,16 @@ std::vector<std::int64_t> spread_frames(std::int64_t first, std::int64_t last, s
   for (std::int64_t i = 0; i < count; ++i) {
     indices.push_back(static_cast<std::int64_t>(
         spaced(static_cast<double>(first), static_cast<double>(last), count, i)));
+  }
+  return indices;
+}
+
+std::vector<std::int64_t> stepped_frames(std::int64_t total, std::int64_t count) {
+  const double step = static_cast<double>(total) / static_cast<double>(count);
+  std::vector<std::int64_t> indices;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const auto index = static_cast<std::int64_t>(multiple(i, count, step));
+    indices.push_back(std::min(index, total - 1));
   }
   return indices;
 }

@@ -48,6 +48,10 @@ void paste(RgbView image, std::int64_t left_px, std::int64_t top_px, std::int64_
 [[nodiscard]] std::vector<std::int64_t> spread_frames(std::int64_t first, std::int64_t last,
                                                       std::int64_t count);
 
+/// Indices of `count` frames of `total`, at least 1: arange(0, total, total / count) of PyTorch in
+/// f32, rounded down.
+[[nodiscard]] std::vector<std::int64_t> stepped_frames(std::int64_t total, std::int64_t count);
+
 /// Refuses a sub-batch whose pixels the patch sources, 32-bit offsets, do not reach.
 /// @param pixel_bytes of all its items together, on one path.
 /// @throws Error(kInvalidArgument) with both numbers.

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "models/common/frames.h"
+
 namespace fovea::common {
 
 namespace {
@@ -31,15 +33,6 @@ PixelRange capped(const VideoBounds& bounds, PixelRange range, std::int64_t num_
   return range;
 }
 
-/// Element `i` of `count` multiples of `step` as torch.arange computes them in f32: by eights,
-/// whose first element is rounded before the others are counted from it.
-float multiple(std::int64_t i, std::int64_t count, double step) {
-  constexpr std::int64_t kLanes = 8;
-  const std::int64_t first = i < count / kLanes * kLanes ? i / kLanes * kLanes : i;
-  const auto base = static_cast<float>(static_cast<double>(first) * step);
-  return static_cast<float>(static_cast<double>(base) + static_cast<double>(i - first) * step);
-}
-
 /// Frames at about `target_fps`, a whole number of temporal patches of them: arange(0, total,
 /// total / count), truncated. An unknown rate counts as 24.
 std::vector<std::int64_t> sample_frames(const VideoBounds& bounds, std::int64_t temporal_patch_size,
@@ -57,13 +50,7 @@ std::vector<std::int64_t> sample_frames(const VideoBounds& bounds, std::int64_t 
       std::min({std::max(total / fps * rate, static_cast<double>(bounds.min_frames)), most, total});
   // A video of one frame, of which the reference takes none.
   const auto count = std::max<std::int64_t>(1, static_cast<std::int64_t>(whole_patches(wanted)));
-  const double step = total / static_cast<double>(count);
-  std::vector<std::int64_t> indices;
-  for (std::int64_t i = 0; i < count; ++i) {
-    const auto index = static_cast<std::int64_t>(multiple(i, count, step));
-    indices.push_back(std::min(index, total_frames - 1));
-  }
-  return indices;
+  return stepped_frames(total_frames, count);
 }
 
 }  // namespace
