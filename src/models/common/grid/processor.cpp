@@ -93,7 +93,7 @@ ItemPlan GridProcessor::make_plan(Modality modality, std::int64_t num_frames,
   const std::int64_t t = (num_frames + g.temporal_patch_size - 1) / g.temporal_patch_size;
   plan.grid = {t * frames_of_unit(g, modality, t, num_frames), resized.height_px / g.patch_size,
                resized.width_px / g.patch_size};
-  plan.has_grid_thw = true;
+  plan.has_grid_thw = p_.has_grid_thw;
   plan.pixel_bytes = static_cast<std::size_t>(pixel_bytes);
   plan.unit_bytes[0] = static_cast<std::size_t>(std::min(g.temporal_patch_size, num_frames) *
                                                 (pixel_bytes / num_frames));
@@ -119,6 +119,7 @@ ItemPlan GridProcessor::plan_video(std::int64_t num_frames, std::int64_t width_p
 
 ItemPlan GridProcessor::plan_grid(Modality modality,
                                   const std::array<std::int64_t, 3>& grid) const {
+  if (!p_.has_grid_thw) return ItemProcessor::plan_grid(modality, grid);
   const auto& [t, h, w] = grid;
   const GridGeometry& g = p_.geometry;
   const std::int64_t merge = g.spatial_merge_size;
@@ -168,6 +169,7 @@ void GridProcessor::fill_frame(const ItemPlan& plan, std::int64_t index, const R
 
 void GridProcessor::fill_pixel_values(const ItemPlan& plan, const ConstTensorView& values,
                                       std::span<std::uint8_t> out) const {
+  if (!p_.has_grid_thw) return ItemProcessor::fill_pixel_values(plan, values, out);
   std::vector<std::byte> ordered;
   ConstTensorView rows = values;
   if (p_.row_major_values && values.shape == Shape{plan.spec.input_rows, p_.geometry.patch_dim()}) {

@@ -32,6 +32,9 @@ struct GridProcessing {
   /// Whether the reference leaves the patches of pixel_values in the order of the image, row by
   /// row, instead of token by token. Errors name rows in the latter order.
   bool row_major_values = false;
+  /// Whether the reference describes items by a grid_thw, from which they can be planned, and gives
+  /// their patches as fill_pixel_values reads them.
+  bool has_grid_thw = true;
   /// Size of an image after resizing. @throws Error(kInvalidArgument) for one that is refused.
   std::function<Size2d(std::int64_t height_px, std::int64_t width_px)> image_size;
   /// The same for the frames of a video; empty: no videos.
@@ -62,7 +65,8 @@ class GridProcessor : public ItemProcessor {
   [[nodiscard]] ItemPlan plan_video(std::int64_t num_frames, std::int64_t width_px,
                                     std::int64_t height_px) const override;
   /// Every patch is kept as a tile of its own, of one frame for an image and of temporal_patch_size
-  /// frames for a video. A repeated last frame counts as a frame. @throws as plan_video.
+  /// frames for a video. A repeated last frame counts as a frame. @throws as plan_video, and
+  /// Error(kUnsupported) without processing().has_grid_thw, as fill_pixel_values.
   [[nodiscard]] ItemPlan plan_grid(Modality modality,
                                    const std::array<std::int64_t, 3>& grid) const override;
   [[nodiscard]] std::vector<std::int64_t> sample_frames(std::int64_t total_frames, double video_fps,
