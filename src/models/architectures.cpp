@@ -42,6 +42,7 @@ constexpr Kin kKin[] = {
     {"ColSmol", "idefics3"},
     {"Cohere", "cohere_vision"},
     {"Pixtral", "mistral3"},
+    {"Gemma4", "gemma4"},
     {"Gemma", "gemma3"},
     {"DeepseekVL", "deepseek_vl"},
     {"Phi4M", "internvl"},

@@ -8,6 +8,7 @@
 #include "models/deepseek_ocr2/model.h"
 #include "models/deepseek_vl/model.h"
 #include "models/gemma3/model.h"
+#include "models/gemma4/model.h"
 #include "models/glm4v/model.h"
 #include "models/idefics3/model.h"
 #include "models/hunyuan_vl/model.h"
@@ -51,6 +52,7 @@ std::span<const ModelFamily* const> model_families() noexcept {
       &idefics3::smolvlm_family(),
       &hunyuan_vl::family(),
       &deepseek_ocr2::family(),
+      &gemma4::family(),
   };
   return families;
 }

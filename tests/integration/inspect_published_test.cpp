@@ -122,6 +122,8 @@ constexpr Published kPublished[] = {
     {"SmolVLM2-2.2B-Instruct", 438, 434220912, 2048, 1053},
     {"HunyuanOCR", 446, 457197040, 1024, 2076},
     {"DeepSeek-OCR-2", 473, 454385280, 1280, 545},
+    {"gemma-4-E2B-it", 659, 168544704, 1536, 264},
+    {"gemma-4-26B-A4B-it", 356, 572794416, 2816, 264},
 };
 
 std::string configs() { return FOVEA_TEST_SOURCE_DIR "/tests/configs"; }

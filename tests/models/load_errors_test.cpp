@@ -86,7 +86,9 @@ bool has_fixed_activation(std::string_view architecture) {
 TEST_P(LoadErrors, AnUnknownActivationIsNamedWithThoseThatAreKnown) {
   Json config = Json::parse(test::read_text(folder() + "/config.json"));
   const std::string around = config.contains("thinker_config") ? "thinker_config" : "";
-  (around.empty() ? config : config[around])["vision_config"]["hidden_act"] = "relu6";
+  Json& vision = (around.empty() ? config : config[around])["vision_config"];
+  const std::string key = vision.contains("hidden_activation") ? "hidden_activation" : "hidden_act";
+  vision[key] = "relu6";
   checkpoint::HfConfig files = checkpoint::read_hf_config(folder());
   files.config = JsonDocument::parse(config.dump(), "config.json");
   const auto plan = [&] { (void)plan_model(files, {}); };
@@ -95,9 +97,9 @@ TEST_P(LoadErrors, AnUnknownActivationIsNamedWithThoseThatAreKnown) {
     return;
   }
   test::expect_error(ErrorCode::kUnsupported,
-                     cat("config.json: ", around, around.empty() ? "" : ".",
-                         "vision_config.hidden_act: expected gelu_pytorch_tanh, gelu_new, gelu, "
-                         "quick_gelu, silu or swish, got relu6"),
+                     cat("config.json: ", around, around.empty() ? "" : ".", "vision_config.", key,
+                         ": expected gelu_pytorch_tanh, gelu_new, gelu, quick_gelu, silu or swish, "
+                         "got relu6"),
                      plan);
 }
 

@@ -13,7 +13,7 @@ namespace fovea::common {
 /// Stored layers whose features become those of one, for example q, k and v, and the zeros that
 /// fill them up.
 struct FusedWeights {
-  std::vector<std::string> parts;       ///< names, in the order of their rows
+  std::vector<std::string> parts = {};  ///< names, in the order of their rows
   std::int64_t part_rows = 0;           ///< of each
   std::vector<std::int64_t> in_sizes;   ///< of each row
   std::int64_t row_multiple = 1;        ///< to which the rows of a part are filled up
