@@ -98,8 +98,8 @@ TEST_P(LoadErrors, AnUnknownActivationIsNamedWithThoseThatAreKnown) {
   }
   test::expect_error(ErrorCode::kUnsupported,
                      cat("config.json: ", around, around.empty() ? "" : ".", "vision_config.", key,
-                         ": expected gelu_pytorch_tanh, gelu_new, gelu, quick_gelu, silu or swish, "
-                         "got relu6"),
+                         ": expected gelu_pytorch_tanh, gelu_new, gelu, quick_gelu, silu, swish or "
+                         "relu2, got relu6"),
                      plan);
 }
 

@@ -39,7 +39,8 @@ TEST_P(ActivateTest, HaveTheCheckValuesOfTheReferences) {
         Row{Activation::kGeluTanh,
             {-.0454023, -.1588080, -.1542860, .3457140, .8411920, 1.9545977}},
         Row{Activation::kQuickGelu,
-            {-.0643414, -.1542042, -.1496116, .3503884, .8457957, 1.9356586}}}) {
+            {-.0643414, -.1542042, -.1496116, .3503884, .8457957, 1.9356586}},
+        Row{Activation::kRelu2, {0, 0, 0, .25, 1, 4}}}) {
     const Tensor x = f.poisoned({1, 6});
     const auto got = f.run_in_place(x, {-2, -1, -.5, .5, 1, 2}, [&](ExecContext& ctx) {
       ops::activate(ctx, {.activation = row.activation, .x = x.view()});
@@ -51,7 +52,7 @@ TEST_P(ActivateTest, HaveTheCheckValuesOfTheReferences) {
 TEST_P(ActivateTest, MatchesDoublePrecisionForAnyShapeAndActivation) {
   for (const Activation activation :
        {Activation::kNone, Activation::kGeluTanh, Activation::kGeluErf, Activation::kQuickGelu,
-        Activation::kSilu}) {
+        Activation::kSilu, Activation::kRelu2}) {
     for (const std::int64_t cols : {1, 7, 8, 17, 64, 4096}) {
       SCOPED_TRACE(::testing::Message() << static_cast<int>(activation) << ", " << cols);
       constexpr std::int64_t kRows = 9;

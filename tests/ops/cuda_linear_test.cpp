@@ -143,7 +143,8 @@ TEST_F(CudaLinearTest, WorksWithoutBias) {
 
 TEST_F(CudaLinearTest, AppliesEveryActivation) {
   for (const Activation activation :
-       {Activation::kGeluTanh, Activation::kGeluErf, Activation::kQuickGelu, Activation::kSilu}) {
+       {Activation::kGeluTanh, Activation::kGeluErf, Activation::kQuickGelu, Activation::kSilu,
+        Activation::kRelu2}) {
     check({.rows = 70, .in_features = 80, .out_features = 304, .activation = activation});
     check({.rows = 9, .in_features = 30, .out_features = 13, .activation = activation});
   }

@@ -56,7 +56,7 @@ TEST_P(GatedTest, WithoutALimitNumbersStayWhatTheyAre) {
 TEST_P(GatedTest, MatchesDoublePrecisionForAnyShapeAndActivation) {
   for (const Activation activation :
        {Activation::kNone, Activation::kGeluTanh, Activation::kGeluErf, Activation::kQuickGelu,
-        Activation::kSilu}) {
+        Activation::kSilu, Activation::kRelu2}) {
     for (const std::int64_t cols : {1, 7, 8, 17, 64, 72, 3420, 3424}) {
       SCOPED_TRACE(::testing::Message() << static_cast<int>(activation) << ", " << cols);
       constexpr std::int64_t kRows = 9;

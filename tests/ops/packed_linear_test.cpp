@@ -131,7 +131,7 @@ TEST_P(PackedLinearTest, ARowWithAnInfinityOrNanChangesNoOtherRow) {
   const auto layer = PackedLinearTest::layer(64, 41);
   for (const Activation activation :
        {Activation::kNone, Activation::kGeluTanh, Activation::kGeluErf, Activation::kQuickGelu,
-        Activation::kSilu}) {
+        Activation::kSilu, Activation::kRelu2}) {
     Matrix clean(20, 64);
     layer->apply(x.view(), clean.view(), activation);
     Matrix dirty(20, 64);

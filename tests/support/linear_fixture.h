@@ -37,8 +37,8 @@ class LinearBench {
 };
 
 inline constexpr ops::Activation kActivations[] = {
-    ops::Activation::kNone, ops::Activation::kGeluTanh, ops::Activation::kGeluErf,
-    ops::Activation::kQuickGelu, ops::Activation::kSilu};
+    ops::Activation::kNone,      ops::Activation::kGeluTanh, ops::Activation::kGeluErf,
+    ops::Activation::kQuickGelu, ops::Activation::kSilu,     ops::Activation::kRelu2};
 
 /// A row-major f32 matrix with the views that ops take.
 struct Matrix {

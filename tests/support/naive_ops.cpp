@@ -61,6 +61,7 @@ double naive_activation(ops::Activation activation, double x) {
     case ops::Activation::kGeluErf: return 0.5 * x * std::erfc(-x / std::numbers::sqrt2);
     case ops::Activation::kQuickGelu: return x / (1.0 + std::exp(-1.702 * x));
     case ops::Activation::kSilu: return x / (1.0 + std::exp(-x));
+    case ops::Activation::kRelu2: return x > 0 ? x * x : 0;
   }
   return x;
 }

@@ -130,9 +130,10 @@ ops::Activation parse_activation(const std::string& name, const std::string& key
   if (name == "gelu") return Activation::kGeluErf;
   if (name == "quick_gelu") return Activation::kQuickGelu;
   if (name == "silu" || name == "swish") return Activation::kSilu;
+  if (name == "relu2") return Activation::kRelu2;
   throw Error(ErrorCode::kUnsupported, cat(key,
                                            ": expected gelu_pytorch_tanh, gelu_new, gelu, "
-                                           "quick_gelu, silu or swish, got ",
+                                           "quick_gelu, silu, swish or relu2, got ",
                                            name));
 }
 

@@ -174,12 +174,13 @@ TEST(ParseActivation, KnowsEveryNameOfTheTable) {
   EXPECT_EQ(parse("quick_gelu"), Activation::kQuickGelu);
   EXPECT_EQ(parse("silu"), Activation::kSilu);
   EXPECT_EQ(parse("swish"), Activation::kSilu);
+  EXPECT_EQ(parse("relu2"), Activation::kRelu2);
 }
 
 TEST(ParseActivation, RefusesOtherNamesWithTheList) {
   test::expect_error(ErrorCode::kUnsupported,
                      "config.json: hidden_act: expected gelu_pytorch_tanh, gelu_new, gelu, "
-                     "quick_gelu, silu or swish, got relu",
+                     "quick_gelu, silu, swish or relu2, got relu",
                      [] { (void)parse_activation("relu", "config.json: hidden_act"); });
 }
 

@@ -94,7 +94,7 @@ TEST(Qwen3VlConfig, ReadsTheActivationOfTheMlp) {
   EXPECT_EQ(parse("{\"hidden_act\": \"silu\"}").hidden_act, ops::Activation::kSilu);
   expect_refused(ErrorCode::kUnsupported,
                  "config.json: vision_config.hidden_act: expected gelu_pytorch_tanh, gelu_new, "
-                 "gelu, quick_gelu, silu or swish, got relu",
+                 "gelu, quick_gelu, silu, swish or relu2, got relu",
                  "{\"hidden_act\": \"relu\"}");
 }
 

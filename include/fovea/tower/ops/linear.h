@@ -14,7 +14,8 @@ namespace fovea::ops {
 /// kGeluErf  "gelu":              0.5 x (1 + erf(x / sqrt 2))
 /// kQuickGelu "quick_gelu":       x sigmoid(1.702 x)
 /// kSilu     "silu":              x sigmoid(x)
-enum class Activation : std::uint8_t { kNone, kGeluTanh, kGeluErf, kQuickGelu, kSilu };
+/// kRelu2    "relu2":             max(x, 0)^2
+enum class Activation : std::uint8_t { kNone, kGeluTanh, kGeluErf, kQuickGelu, kSilu, kRelu2 };
 
 /// How the weights of a layer are kept: in the dtype that the backend computes in, or in 8 bits
 /// with a scale per row, where the backend has kernels for that and the sizes suit them. Rows of x

@@ -65,6 +65,9 @@ typename V::Reg activate(typename V::Reg x) {
     return x;
   } else if constexpr (kActivation == Activation::kSilu) {
     return V::mul(x, sigmoid<V>(x));
+  } else if constexpr (kActivation == Activation::kRelu2) {
+    // Of a NaN both operands of the product are one.
+    return V::mul(x, V::where_negative(x, V::broadcast(0.0f), x));
   } else if constexpr (kActivation == Activation::kQuickGelu) {
     return V::mul(x, sigmoid<V>(V::mul(x, V::broadcast(1.702f))));
   } else if constexpr (kActivation == Activation::kGeluTanh) {
@@ -87,6 +90,7 @@ void with_constant(ops::Activation activation, const Body& body) {
     case Activation::kGeluErf: return body.template operator()<Activation::kGeluErf>();
     case Activation::kQuickGelu: return body.template operator()<Activation::kQuickGelu>();
     case Activation::kSilu: return body.template operator()<Activation::kSilu>();
+    case Activation::kRelu2: return body.template operator()<Activation::kRelu2>();
   }
 }
 

@@ -56,6 +56,8 @@ __device__ void activate(ops::Activation activation, Values& values) {
     return for_each_value(values, [](float x) { return gelu_erf(x); });
   if (activation == ops::Activation::kGeluTanh)
     return for_each_value(values, [](float x) { return gelu_tanh(x); });
+  if (activation == ops::Activation::kRelu2)
+    return for_each_value(values, [](float x) { return x < 0.0f ? 0.0f : x * x; });
   for_each_value(values, Gate{activation == ops::Activation::kQuickGelu ? 1.702f : 1.0f});
 }
 
