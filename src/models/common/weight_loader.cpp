@@ -243,15 +243,17 @@ ops::PackedLinear WeightLoader::fused(const std::vector<std::string>& parts, std
 
 ops::PackedLinear WeightLoader::linear_from(
     const std::string& name, const Shape& stored, std::int64_t in_features,
-    const std::function<void(std::vector<float>&, std::vector<float>&)>& transform) {
+    const std::function<void(std::vector<float>&, std::vector<float>&)>& transform, Bias has_bias) {
   const std::int64_t out_features = stored[0];
+  has_bias = decided(has_bias, name);
   if (device_ == nullptr) {
     check(name + ".weight", stored);
-    check(name + ".bias", {out_features});
+    if (has_bias == Bias::kYes) check(name + ".bias", {out_features});
     return without_memory(in_features, out_features, Bias::kYes);
   }
   std::vector<float> weight = widened(name + ".weight", stored);
-  std::vector<float> bias = widened(name + ".bias", {out_features});
+  std::vector<float> bias(static_cast<std::size_t>(out_features));
+  if (has_bias == Bias::kYes) bias = widened(name + ".bias", {out_features});
   transform(weight, bias);
   const auto view = [](const std::vector<float>& values, const Shape& shape) -> ConstTensorView {
     FOVEA_CHECK(static_cast<std::int64_t>(values.size()) == shape.elements(), kInternal,

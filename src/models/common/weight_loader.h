@@ -74,9 +74,11 @@ class WeightLoader {
   /// @param stored shape of the weight, whose first size is out_features.
   /// @param transform weight and bias of the checkpoint in, those of the layer out, in place: the
   /// weight becomes [out_features, in_features], the bias stays [out_features].
+  /// @param bias kNo: the checkpoint has none, the transform finds zeros and makes one.
   [[nodiscard]] ops::PackedLinear linear_from(
       const std::string& name, const Shape& stored, std::int64_t in_features,
-      const std::function<void(std::vector<float>& weight, std::vector<float>& bias)>& transform);
+      const std::function<void(std::vector<float>& weight, std::vector<float>& bias)>& transform,
+      Bias bias = Bias::kYes);
   /// The layer `<name>` with every feature multiplied by its value in the tensor `scale`
   /// [out_features], a layer scale, which then needs no work of its own:
   /// s (W x + b) = (s W) x + s b. The weights become f32.
