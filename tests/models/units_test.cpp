@@ -141,7 +141,8 @@ TEST_P(Units, HaveInputsThatFollowFromTheirBytes) {
         HostInputs inputs(m_.model->inputs(path, capacity));
         inputs.fill([&](InputWriter& w) { m_.model->fill_inputs(path, capacity, parts, w); });
         std::vector<std::byte> bytes;
-        for (const auto& [name, view] : inputs.tensors().entries()) {
+        const NamedTensors tensors = inputs.tensors();
+        for (const auto& [name, view] : tensors.entries()) {
           bytes.insert(bytes.end(), view.data, view.data + view.bytes());
         }
         return bytes;
