@@ -35,6 +35,7 @@ constexpr Kin kKin[] = {
     {"Glm", "glm4v"},
     {"Intern", "internvl"},
     {"NVLM", "internvl"},
+    {"NemotronH", "nemotron_h_omni"},
     {"Nemotron", "internvl"},
     {"Idefics3", "idefics3"},
     {"SmolVLM", "idefics3"},

@@ -17,6 +17,7 @@
 #include "models/lfm2_vl/model.h"
 #include "models/llama4/model.h"
 #include "models/mistral3/model.h"
+#include "models/nemotron_h_omni/model.h"
 #include "models/paddleocr_vl/model.h"
 #include "models/paligemma/model.h"
 #include "models/qwen2_5_vl/model.h"
@@ -53,6 +54,7 @@ std::span<const ModelFamily* const> model_families() noexcept {
       &hunyuan_vl::family(),
       &deepseek_ocr2::family(),
       &gemma4::family(),
+      &nemotron_h_omni::family(),
   };
   return families;
 }

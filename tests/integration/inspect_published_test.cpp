@@ -124,6 +124,7 @@ constexpr Published kPublished[] = {
     {"DeepSeek-OCR-2", 473, 454385280, 1280, 545},
     {"gemma-4-E2B-it", 659, 168544704, 1536, 264},
     {"gemma-4-26B-A4B-it", 356, 572794416, 2816, 264},
+    {"Nemotron-3-Nano-Omni-30B-A3B-Reasoning", 391, 813524480, 2688, 2040},
 };
 
 std::string configs() { return FOVEA_TEST_SOURCE_DIR "/tests/configs"; }

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "fovea/tower/models/encoder_graph_model.h"
+#include "models/common/grid/inputs.h"
+#include "models/nemotron_h_omni/config.h"
+
+namespace fovea::nemotron_h_omni {
+
+/// The inputs of the tower: those of a grid, whose positions are places in the square of the longer
+/// side, and which rows are class tokens, patches of images, or patches of videos.
+struct Inputs {
+  common::GridInputs grid;  ///< its cu_seqlens count patches alone
+  ConstTensorView second;   ///< [patches, 4] i32: as grid.sources, of the second frame of a pair;
+                            ///< those of an image are its own
+  /// [rows of sequences] i32: places in [class rows; patches as of images; patches as of videos]
+  ConstTensorView embedding;
+  ConstTensorView patch_rows;  ///< [patches] i32: their rows in the sequences
+  ConstTensorView cu_seqlens;  ///< [sequences + 1] i32, class rows included
+  LiveRows rows;               ///< of the sequences
+
+  /// @param least_tokens of a sequence. @see GridInputs.
+  [[nodiscard]] static std::vector<BufferDecl> declare(const Config& config,
+                                                       std::int64_t least_tokens,
+                                                       const GraphCapacity& capacity);
+  /// @throws as GridInputs::fill.
+  static void fill(const Config& config, const GraphCapacity& capacity,
+                   std::span<const ItemPart> parts, InputWriter& writer);
+  [[nodiscard]] static Inputs of(const NamedTensors& in);
+};
+
+}  // namespace fovea::nemotron_h_omni

@@ -1,0 +1,293 @@
+// Host side of Nemotron Omni: images keep their size within a number of patches, frames of videos
+// are brought to a number of patches, and both are resized without rounding to bytes.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "core/check.h"
+#include "media/resize/resize_fine.h"
+#include "models/common/config_reader.h"
+#include "models/common/frames.h"
+#include "models/common/grid/processor_file.h"
+#include "models/common/processor_file.h"
+#include "models/nemotron_h_omni/processor.h"
+
+namespace fovea::nemotron_h_omni {
+
+namespace {
+
+using common::Size2d;
+
+constexpr std::int64_t kMaxPatches = std::int64_t{1} << 16;  // far above every published limit
+constexpr std::int64_t kMerge = 2;
+
+double as_double(std::int64_t value) { return static_cast<double>(value); }
+
+/// Limits of the patches of an image.
+struct PatchRange {
+  std::int64_t min_num_patches = 1024;
+  std::int64_t max_num_patches = 13312;
+};
+
+/// What decides about the frames of videos.
+struct VideoTarget {
+  std::int64_t video_target_num_patches = 1024;
+  bool video_maintain_aspect_ratio = true;
+};
+
+/// `side` up to a multiple of kMerge if that keeps the area within `most`, else down to one.
+std::int64_t whole_tokens(std::int64_t side, std::int64_t other, std::int64_t most) {
+  const std::int64_t remainder = side % kMerge;
+  if (remainder == 0) return side;
+  const std::int64_t up = side + kMerge - remainder;
+  return up * other <= most ? up : std::max(kMerge, side - remainder);
+}
+
+/// The grid of an image, in patches.
+Size2d image_grid(std::int64_t height_px, std::int64_t width_px, std::int64_t patch,
+                  const PatchRange& range) {
+  common::check_area(width_px, height_px);
+  const double least = as_double(range.min_num_patches);
+  const double most = as_double(range.max_num_patches);
+  const auto patches = [&](std::int64_t side_px) {
+    return std::nearbyint(as_double(side_px) / as_double(patch) + 0.5);
+  };
+  double height = patches(height_px);
+  double width = patches(width_px);
+  const double shrink = std::min(std::sqrt(most / (height * width)), 1.0);
+  height = std::floor(shrink * height);
+  width = std::floor(shrink * width);
+  FOVEA_CHECK(height >= 1 && width >= 1, kInvalidArgument, "image of ", width_px, "x", height_px,
+              " pixels is too thin for ", range.max_num_patches, " patches of ", patch, " pixels");
+  if (most > least && height * width < least) {
+    const double grow = std::sqrt(least / (height * width));
+    height = std::ceil(grow * height);
+    width = std::ceil(grow * width);
+  }
+  Size2d grid{static_cast<std::int64_t>(height), static_cast<std::int64_t>(width)};
+  grid.height_px = whole_tokens(grid.height_px, grid.width_px, range.max_num_patches);
+  grid.width_px = whole_tokens(grid.width_px, grid.height_px, range.max_num_patches);
+  return grid;
+}
+
+/// The grid of a frame of a video, in patches.
+Size2d frame_grid(std::int64_t height_px, std::int64_t width_px, const VideoTarget& video) {
+  common::check_area(width_px, height_px);
+  const std::int64_t target = video.video_target_num_patches;
+  const auto down = [](std::int64_t side) { return std::max(kMerge, side - side % kMerge); };
+  if (!video.video_maintain_aspect_ratio) {
+    const std::int64_t side = down(static_cast<std::int64_t>(std::sqrt(as_double(target))));
+    return {side, side};
+  }
+  const double aspect = as_double(width_px) / as_double(height_px);
+  const auto near = [](double side) {
+    return static_cast<std::int64_t>(std::max(std::nearbyint(side), 1.0));
+  };
+  const std::int64_t height = near(std::sqrt(as_double(target) / aspect));
+  const std::int64_t width = near(std::sqrt(as_double(target) * aspect));
+  const Size2d up{height + height % kMerge, width + width % kMerge};
+  return up.height_px * up.width_px <= target ? up : Size2d{down(height), down(width)};
+}
+
+/// Frames at about `target_fps`, evenly spaced: frame i total / count, rounded down. An unknown
+/// rate counts as that of common::kUnknownFps.
+std::vector<std::int64_t> even_frames(std::int64_t total, double video_fps, double target_fps) {
+  const double fps = video_fps > 0 ? video_fps : common::kUnknownFps;
+  const double wanted = std::clamp(as_double(total) / fps * target_fps, 1.0, as_double(total));
+  const auto count = static_cast<std::int64_t>(wanted);
+  std::vector<std::int64_t> indices;
+  for (std::int64_t i = 0; i < count; ++i) {
+    indices.push_back(i * (total / count) + i * (total % count) / count);
+  }
+  return indices;
+}
+
+void check_same(const JsonView& file, std::string_view key, std::int64_t expected) {
+  const std::int64_t value = common::read_size(file, key, expected);
+  FOVEA_CHECK(value == expected, kCorruptData, file.path(), ".", key, ": ", value,
+              " contradicts config.json, which says ", expected);
+}
+
+/// Mean and deviation under both of their names, of which that of transformers comes first.
+common::PixelScaling read_norms(const JsonView& file, common::PixelScaling scaling) {
+  scaling.image_mean = common::read_channels(file, "norm_mean", scaling.image_mean);
+  scaling.image_std = common::read_positive_channels(file, "norm_std", scaling.image_std);
+  return common::read_scaling(file, scaling);
+}
+
+void check_geometry(const JsonView& file, const Config& config) {
+  check_same(file, "patch_size", config.grid.patch_size);
+  common::require_number(file, "downsample_ratio", 0.5);
+}
+
+/// The arguments of the training program in config.json, which know the limits, too.
+PatchRange read_range(const checkpoint::HfConfig& files, const std::optional<JsonView>& file) {
+  PatchRange range;
+  const auto read = [&](const JsonView& object) {
+    range.min_num_patches =
+        common::read_size(object, "min_num_patches", range.min_num_patches, kMaxPatches);
+    const auto most = object.find("max_num_patches");
+    if (most && most->is_integer() && most->as_int() == 0) {
+      range.max_num_patches = kMaxPatches;
+    } else {
+      range.max_num_patches =
+          common::read_size(object, "max_num_patches", range.max_num_patches, kMaxPatches);
+    }
+  };
+  if (const auto args = files.config.root().at("vision_config").find("args")) read(*args);
+  std::int64_t context = 16384;  // of the language model, in rows of which some are text
+  if (file) {
+    read(*file);
+    context = common::read_size(*file, "max_model_len", context, std::int64_t{1} << 40);
+  }
+  constexpr std::int64_t kText = 4;
+  range.max_num_patches =
+      std::clamp(std::min((context - kText) * kMerge * kMerge, range.max_num_patches),
+                 range.min_num_patches, kMaxPatches);
+  return range;
+}
+
+VideoTarget read_target(const checkpoint::HfConfig& files, const std::optional<JsonView>& file) {
+  VideoTarget video;
+  const auto read = [&](const JsonView& object) {
+    video.video_target_num_patches = common::read_size(object, "video_target_num_patches",
+                                                       video.video_target_num_patches, kMaxPatches);
+    video.video_maintain_aspect_ratio =
+        object.bool_or("video_maintain_aspect_ratio", video.video_maintain_aspect_ratio);
+  };
+  read(files.config.root().at("vision_config"));
+  if (file) read(*file);
+  return video;
+}
+
+void describe_files(const checkpoint::HfConfig& files, const std::optional<JsonView>& image,
+                    const std::optional<JsonView>& video, common::GridProcessing& p) {
+  p.assumptions = common::missing_text(
+      image ? image->path() : files.directory + "/preprocessor_config.json", image.has_value(),
+      {{image && (image->find("image_mean") || image->find("norm_mean")), "image_mean",
+        cat("image_mean=", common::channel_text(p.scaling.image_mean))},
+       {image && (image->find("image_std") || image->find("norm_std")), "image_std",
+        cat("image_std=", common::channel_text(p.scaling.image_std))}});
+  p.sources = common::sources_text(
+                  "image", image,
+                  common::sourced(image, {"min_num_patches", "max_num_patches", "max_model_len",
+                                          "image_mean", "image_std", "norm_mean", "norm_std"})) +
+              " " +
+              common::sources_text(
+                  "video", video,
+                  common::sourced(video, {"video_target_num_patches", "video_maintain_aspect_ratio",
+                                          "norm_mean", "norm_std"}));
+}
+
+/// An image or a video whose pixels are levels.
+ItemPlan with_levels(ItemPlan plan, std::int64_t frames) {
+  const auto planes = frames * static_cast<std::int64_t>(media::kLevelBytes);
+  const std::int64_t frame = plan.resized_height_px * plan.resized_width_px * 3;
+  const std::int64_t together = plan.modality == Modality::kVideo ? 2 : 1;
+  const auto bytes = checked_mul(planes, frame);
+  FOVEA_CHECK(bytes && *bytes / frames <= std::numeric_limits<std::int32_t>::max() / together,
+              kInvalidArgument, frames, " frames resized to ", plan.resized_width_px, "x",
+              plan.resized_height_px, ": more pixels than one item can have");
+  plan.pixel_bytes = static_cast<std::size_t>(*bytes);
+  plan.unit_bytes[0] = static_cast<std::size_t>(*bytes / frames * together);
+  plan.has_grid_thw = false;
+  plan.target_width_px = 0;  // filters of floats take frames at full size alone
+  plan.target_height_px = 0;
+  return plan;
+}
+
+}  // namespace
+
+Processing read_processing(const checkpoint::HfConfig& files, const Config& config,
+                           const MediaOptions&) {
+  Processing result{.grid = {.geometry = config.grid, .scaling = common::kClipScaling}};
+  common::GridProcessing& p = result.grid;
+  const auto image = files.image_processor();
+  if (image) {
+    check_geometry(*image, config);
+    common::require_number(*image, "resample", 3);  // bicubic
+    p.scaling = read_norms(*image, p.scaling);
+  }
+  const auto video = files.video_processor();
+  common::PixelScaling video_scaling = p.scaling;
+  if (video) {
+    check_geometry(*video, config);
+    common::require_number(*video, "temporal_patch_size", 2);
+    video_scaling = read_norms(*video, p.scaling);
+    p.video_refusal =
+        common::video_refusal(*video, common::differing_keys(p.scaling, video_scaling));
+  }
+  if (config.video_pruning_rate != 0) {
+    p.video_refusal =
+        cat(files.config.root().path(), ": video_pruning_rate: only 0 is supported, got ",
+            config.video_pruning_rate, "; videos are refused");
+  }
+  const PatchRange range = read_range(files, image);
+  const VideoTarget target = read_target(files, video);
+  const std::int64_t patch = config.grid.patch_size;
+  const std::int64_t area = patch * patch;
+  p.limits = {.image = {range.min_num_patches * area, range.max_num_patches * area},
+              .video = {area, target.video_target_num_patches * area}};
+  // Rounding to whole tokens takes less than half of each side, and no side below a token.
+  const std::int64_t most = std::min(range.max_num_patches, target.video_target_num_patches);
+  const bool grows = range.max_num_patches > range.min_num_patches;
+  result.least_patches =
+      std::max(kMerge * kMerge, grows ? std::min(range.min_num_patches, most) / 4 : 0);
+  p.image_size = [range, patch](std::int64_t height_px, std::int64_t width_px) {
+    const Size2d grid = image_grid(height_px, width_px, patch, range);
+    return Size2d{grid.height_px * patch, grid.width_px * patch};
+  };
+  p.video_size = [target, patch](std::int64_t, std::int64_t height_px, std::int64_t width_px) {
+    const Size2d grid = frame_grid(height_px, width_px, target);
+    return Size2d{grid.height_px * patch, grid.width_px * patch};
+  };
+  p.sample_frames = [](std::int64_t total, double video_fps, double target_fps) {
+    return even_frames(total, video_fps, target_fps);
+  };
+  describe_files(files, image, video, p);
+  return result;
+}
+
+ItemPlan Processor::plan_image(std::int64_t width_px, std::int64_t height_px) const {
+  return with_levels(GridProcessor::plan_image(width_px, height_px), 1);
+}
+
+ItemPlan Processor::plan_video(std::int64_t num_frames, std::int64_t width_px,
+                               std::int64_t height_px) const {
+  ItemPlan plan = GridProcessor::plan_video(num_frames, width_px, height_px);
+  return with_levels(plan, 2 * plan.grid[0]);
+}
+
+ItemPlan Processor::plan_grid(Modality modality, const std::array<std::int64_t, 3>& grid) const {
+  return ItemProcessor::plan_grid(modality, grid);
+}
+
+void Processor::fill_frame(const ItemPlan& plan, std::int64_t index, const RgbView& frame,
+                           std::span<std::uint8_t> out) const {
+  common::check_frame(plan, index, frame, out);
+  const auto frame_bytes =
+      static_cast<std::size_t>(plan.resized_height_px * plan.resized_width_px * 3) *
+      media::kLevelBytes;
+  const auto to = out.subspan(static_cast<std::size_t>(index) * frame_bytes);
+  media::resize_rgb_fine(
+      {.src = {frame.rgb, static_cast<std::size_t>(frame.width_px * frame.height_px * 3)},
+       .src_width_px = frame.width_px,
+       .src_height_px = frame.height_px,
+       .dst = to.first(frame_bytes),
+       .dst_width_px = plan.resized_width_px,
+       .dst_height_px = plan.resized_height_px,
+       .filter = media::FineFilter::kBicubic});
+  const bool repeated =
+      plan.modality == Modality::kVideo && index % 2 == 0 && index + 1 == plan.num_frames;
+  if (repeated) std::ranges::copy(to.first(frame_bytes), to.begin() + std::ssize(to) / 2);
+}
+
+void Processor::fill_pixel_values(const ItemPlan& plan, const ConstTensorView& values,
+                                  std::span<std::uint8_t> out) const {
+  ItemProcessor::fill_pixel_values(plan, values, out);
+}
+
+}  // namespace fovea::nemotron_h_omni

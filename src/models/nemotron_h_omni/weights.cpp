@@ -1,0 +1,105 @@
+// The tensors of the tower and its projector.
+#include <cstddef>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/check.h"
+#include "models/common/pixel_levels.h"
+#include "models/nemotron_h_omni/model.h"
+
+namespace fovea::nemotron_h_omni {
+
+namespace {
+
+using Bias = common::WeightLoader::Bias;
+
+constexpr float kProjectorEpsilon = 1e-5f;  // fixed in the reference, not in config.json
+
+/// A patch embedding whose stored weight is [hidden_size, frames * 3 * patch_size^2].
+struct Embedder {
+  std::string name;
+  std::int64_t frames = 1;
+  std::int64_t frame = 0;  ///< the one that the layer is for
+};
+
+/// The part of an embedder for one of its frames, over the levels of that frame.
+ops::PackedLinear load_embedder(common::WeightLoader& loader, const Config& c,
+                                const common::PixelScaling& scaling, const Embedder& embedder) {
+  const std::int64_t pixels = c.grid.patch_size * c.grid.patch_size;
+  const std::int64_t stored = embedder.frames * 3 * pixels;
+  const auto split =
+      common::split_levels(pixels, media::level_scale(media::FineFilter::kBicubic), scaling);
+  const auto of_frame = [&](std::vector<float>& weight, std::vector<float>& bias) {
+    std::vector<float> part;
+    for (std::int64_t row = 0; row < c.hidden_size; ++row) {
+      const auto first = weight.begin() + row * stored + embedder.frame * 3 * pixels;
+      part.insert(part.end(), first, first + 3 * pixels);
+    }
+    weight = std::move(part);
+    split(weight, bias);
+  };
+  return loader.linear_from(embedder.name, {c.hidden_size, stored},
+                            3 * pixels * static_cast<std::int64_t>(media::kLevelBytes), of_frame,
+                            Bias::kNo);
+}
+
+common::Block load_block(common::WeightLoader& loader, const Config& c, const std::string& name) {
+  const std::int64_t width = c.hidden_size;
+  const auto epsilon = static_cast<float>(c.layer_norm_eps);
+  return {.norm1 = loader.layer_norm(name + ".norm1", width, epsilon),
+          .norm2 = loader.layer_norm(name + ".norm2", width, epsilon),
+          .attn = {.qkv = loader.linear(name + ".attn.qkv", 3 * width, {width},
+                                        c.qkv_bias ? Bias::kYes : Bias::kNo),
+                   .proj = loader.linear(name + ".attn.proj", width, {width}),
+                   .num_heads = c.num_attention_heads},
+          .mlp = {.fc1 = loader.linear(name + ".mlp.fc1", c.intermediate_size, {width}),
+                  .fc2 = loader.linear(name + ".mlp.fc2", width, {c.intermediate_size}),
+                  .activation = c.hidden_act}};
+}
+
+/// A norm that no checkpoint stores.
+common::LayerNorm plain_norm(common::WeightLoader& loader, const Config& c) {
+  const auto width = static_cast<std::size_t>(c.hidden_size);
+  return {.weight = loader.constant(std::vector<float>(width, 1.0f), {c.hidden_size}),
+          .bias = loader.constant(std::vector<float>(width, 0.0f), {c.hidden_size}),
+          .epsilon = static_cast<float>(c.layer_norm_eps)};
+}
+
+}  // namespace
+
+Weights load_weights(common::WeightLoader& loader, const Config& c,
+                     const common::PixelScaling& scaling) {
+  const std::string tower = "vision_model.radio_model.model.";
+  const std::string patches = tower + "patch_generator.";
+  const std::int64_t width = c.hidden_size;
+  const std::int64_t places = c.position_side() * c.position_side();
+  const std::int64_t wide = c.projector_hidden_size;
+  const auto as_stored = [](std::span<const float> values) {
+    return std::vector<float>(values.begin(), values.end());
+  };
+  Weights w;
+  w.levels = loader.constant(common::level_table());
+  w.embedder = load_embedder(loader, c, scaling, {.name = patches + "embedder"});
+  for (std::int64_t frame : {0, 1}) {
+    w.video_embedder[static_cast<std::size_t>(frame)] = load_embedder(
+        loader, c, scaling, {.name = patches + "video_embedder", .frames = 2, .frame = frame});
+  }
+  w.class_rows = loader.f32(patches + "cls_token.token", {c.class_rows(), width});
+  w.position_table =
+      loader.f32_from(patches + "pos_embed", {1, places, width}, {places, width}, as_stored);
+  std::vector<common::Block> blocks;
+  for (std::int64_t i = 0; i < c.num_hidden_layers; ++i) {
+    const auto block = loader.block(i);
+    blocks.push_back(load_block(loader, c, cat(tower, "blocks.", i)));
+  }
+  w.blocks = loader.block_sequence(std::move(blocks));
+  if (c.vision_final_layernorm) w.final_norm = plain_norm(loader, c);
+  w.projector_norm = loader.rms_norm("mlp1.0", c.joined_width(), kProjectorEpsilon);
+  w.projector = {.fc1 = loader.linear("mlp1.1", wide, {c.joined_width()}, Bias::kNo),
+                 .fc2 = loader.linear("mlp1.3", c.text_hidden_size, {wide}, Bias::kNo),
+                 .activation = ops::Activation::kRelu2};
+  return w;
+}
+
+}  // namespace fovea::nemotron_h_omni
