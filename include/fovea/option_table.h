@@ -176,6 +176,12 @@ constexpr auto option_table(std::type_identity<EngineOptions>) {
              {.effect = RowEffect::kModel, .heading = kDeviceHeading, .flag = "--load-format"}),
       option("seed", &EngineOptions::seed, "Seed of dummy weights (default: 0)",
              {.effect = RowEffect::kModel, .heading = kDeviceHeading, .min = 0}),
+      option("vectors", &EngineOptions::vectors,
+             "One row for each image, the vector that the model itself makes of it, instead of "
+             "the rows of its patches; for encoders for retrieval",
+             detail::kOfModel),
+      option("normalize_vectors", &EngineOptions::normalize_vectors,
+             "Divide such vectors by their L2 norm", detail::kOfModel),
       option("attention", &EngineOptions::attention,
              "Attention kernel of a GPU; auto takes the faster of portable and hopper for "
              "each size, and names of vLLM stand for one of these",

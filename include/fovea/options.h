@@ -165,6 +165,11 @@ struct EngineOptions {
   bool dummy_weights =
       false;               ///< fills the tower with seeded random weights; needs config.json only
   std::uint64_t seed = 0;  ///< of dummy weights
+  /// Instead of rows, the vector that the model itself makes of a whole image: one row for each
+  /// (docs/models.md, "Vectors"). Error(kUnsupported) for families that make none.
+  bool vectors = false;
+  /// Vectors divided by their L2 norm. Error(kInvalidArgument) without `vectors`.
+  bool normalize_vectors = false;
   std::int64_t max_num_batched_tokens = 8192;  ///< upper end of inferred token budgets
   MediaOptions media;
   GraphOptions graphs;

@@ -37,7 +37,8 @@ struct ItemInfo {
   std::int64_t rows = 0;                                ///< that come out
   /// What it consists of, in the order of its pixels: path after path, those that it takes. Patches
   /// of all units add up to `patches`, rows to `rows`, but for rows that a family puts between them
-  /// (newlines and separators of DeepSeek-OCR) and those that are pruned of a video.
+  /// (newlines and separators of DeepSeek-OCR), those that are pruned of a video, and those that
+  /// become a vector.
   std::vector<ItemUnits> units;
 };
 

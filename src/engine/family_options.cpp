@@ -6,7 +6,6 @@
 
 #include "core/check.h"
 #include "engine/pruning/video_pruning.h"
-#include "models/registry.h"
 
 namespace fovea {
 namespace {
@@ -40,6 +39,13 @@ checkpoint::HfConfig read_model_files(const std::string& directory, const Engine
   checkpoint::HfConfig files = checkpoint::read_hf_config(directory);
   files.tower = options.tower;
   return files;
+}
+
+TowerOutput tower_output(const EngineOptions& options) {
+  FOVEA_CHECK(options.vectors || !options.normalize_vectors, kInvalidArgument,
+              "normalize_vectors: expected vectors, too, which it normalises; got rows");
+  if (!options.vectors) return TowerOutput::kRows;
+  return options.normalize_vectors ? TowerOutput::kUnitVectors : TowerOutput::kVectors;
 }
 
 EngineOptions with_patch_limit(EngineOptions options) {

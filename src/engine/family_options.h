@@ -4,6 +4,7 @@
 
 #include "checkpoint/hf_config.h"
 #include "fovea/options.h"
+#include "models/registry.h"
 
 namespace fovea {
 
@@ -16,6 +17,10 @@ void check_family_options(const checkpoint::HfConfig& files, const EngineOptions
 /// The files of a model's directory, and the library of options.tower. @throws as read_hf_config.
 [[nodiscard]] checkpoint::HfConfig read_model_files(const std::string& directory,
                                                     const EngineOptions& options);
+
+/// The output of the tower of an engine.
+/// @throws Error(kInvalidArgument) for normalize_vectors without vectors.
+[[nodiscard]] TowerOutput tower_output(const EngineOptions& options);
 
 /// The options with a limit on patches that holds wherever items are not cut into units: there
 /// max_patches_at_once is that of whole videos, too.

@@ -95,7 +95,8 @@ std::string graph_times_identity(const std::string& model_directory, const Devic
              static_cast<int>(options.quantization), ", model ", std::hex,
              fnv1a(model_configuration(model_directory)), std::dec, ", pixels ",
              options.media.min_pixels.value_or(0), " to ", options.media.max_pixels.value_or(0),
-             options.tower.empty() ? "" : cat(", tower ", options.tower));
+             options.tower.empty() ? "" : cat(", tower ", options.tower),
+             options.vectors ? ", vectors" : "");
 }
 
 std::vector<GraphTimes> load_graph_times(const std::string& path, const std::string& identity) {

@@ -69,7 +69,7 @@ std::int64_t largest_item_patches(const std::string& model, const EngineOptions&
   const CallScope scope(bounds, "largest_item_patches");
   const checkpoint::HfConfig files = read_model_files(model, options);
   check_family_options(files, options);
-  const auto planner = plan_model(files, options.media);
+  const auto planner = plan_model(files, options.media, tower_output(options));
   const ItemProcessor& processor = planner->processor();
   const MediaLimits& limits = options.media.limits;
   const std::int64_t frames = most_frames(processor, limits);

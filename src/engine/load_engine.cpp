@@ -81,7 +81,7 @@ void Engine::Impl::load() {
   check_family_options(files, options);
   const checkpoint::WeightSource weights = open_weights(files, options);
   {
-    CheckedModel checked = check_model(files, options.media, weights);
+    CheckedModel checked = check_model(files, options.media, weights, tower_output(options));
     report = std::move(checked.report);
     log_preprocessing(files, checked.planner->processor(), options);
   }
@@ -102,7 +102,7 @@ void Engine::Impl::load() {
     if (models.empty() || !on_host()) {  // replicas in host memory read the same weights
       const std::unique_ptr<Stream> stream = backend.device->create_copy_stream();
       models.push_back(load_model(files, options.media, weights, *backend.device, *stream,
-                                  quantization_plan(options.quantization)));
+                                  quantization_plan(options.quantization), tower_output(options)));
       stream->synchronize();
       if (models.size() == 1) report.weight_bytes = backend.device->allocated_bytes();
     }
@@ -177,7 +177,8 @@ ModelReport inspect(const std::string& model, const EngineOptions& options,
   const CallScope scope(bounds, "inspect");
   const checkpoint::HfConfig files = read_model_files(model, options);
   check_family_options(files, options);
-  CheckedModel checked = check_model(files, options.media, open_weights(files, options));
+  CheckedModel checked =
+      check_model(files, options.media, open_weights(files, options), tower_output(options));
   const std::string device = replica_devices(options).front();
   const Backend backend = make_backend(device, {.num_threads = 1,
                                                 .quantization = options.quantization,

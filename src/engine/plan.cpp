@@ -136,7 +136,7 @@ PackingPlan plan(const std::string& model, std::span<const ItemSize> sizes,
   const CallScope scope(bounds, "plan");
   const checkpoint::HfConfig files = read_model_files(model, options);
   check_family_options(files, options);
-  const auto planner = plan_model(files, options.media);
+  const auto planner = plan_model(files, options.media, tower_output(options));
   log_preprocessing(files, planner->processor(), options);
   const std::vector<std::string> devices = replica_devices(options);
   const GraphConfig config = graph_config_of(*planner, options.max_num_batched_tokens,

@@ -8,7 +8,6 @@
 #include "core/check.h"
 #include "fovea/tower/models/tower_library.h"
 #include "models/common/weight_loader.h"
-#include "models/registry.h"
 
 namespace fovea {
 
@@ -36,15 +35,40 @@ std::string weight_prefix(const ModelFamily& family, const checkpoint::WeightSou
   return *prefix;
 }
 
-std::unique_ptr<EncoderGraphModel> make_model(const ModelFamily& family,
-                                              const checkpoint::HfConfig& files,
-                                              const MediaOptions& media,
-                                              common::WeightLoader& loader) {
-  if (family.library == nullptr) return family.make(files, media, loader);
+/// The families whose models make vectors, for messages.
+std::string vector_families() {
+  std::string names;
+  std::string_view last;
+  for (const ModelFamily* family : model_families()) {
+    if (family->make_vectors == nullptr || family->name == last) continue;
+    names += cat(names.empty() ? "" : ", ", family->name);
+    last = family->name;
+  }
+  return names;
+}
+
+std::unique_ptr<EncoderGraphModel> make_of_library(const TowerLibrary& library,
+                                                   const checkpoint::HfConfig& files,
+                                                   const MediaOptions& media,
+                                                   common::WeightLoader& loader) {
   TowerWeights weights(loader);
-  auto model = family.library->make(files.directory, media, weights);
+  auto model = library.make(files.directory, media, weights);
   FOVEA_CHECK(model != nullptr, kInternal, files.tower, ": made no model");
   return model;
+}
+
+std::unique_ptr<EncoderGraphModel> make(const ModelFamily& family,
+                                        const checkpoint::HfConfig& files,
+                                        const MediaOptions& media, common::WeightLoader& loader,
+                                        TowerOutput output) {
+  if (output == TowerOutput::kRows) {
+    return family.library == nullptr ? family.make(files, media, loader)
+                                     : make_of_library(*family.library, files, media, loader);
+  }
+  FOVEA_CHECK(family.make_vectors != nullptr, kUnsupported, "vectors: family ", family.name,
+              " makes rows for a language model, and no vector of an image; families that do are ",
+              vector_families());
+  return family.make_vectors(files, media, loader, output);
 }
 
 ModelReport describe(const ModelFamily& family, const checkpoint::HfConfig& files,
@@ -61,7 +85,8 @@ ModelReport describe(const ModelFamily& family, const checkpoint::HfConfig& file
   report.width = spec.out_width;
   report.images = takes(Modality::kImage);
   report.videos = takes(Modality::kVideo);
-  report.embedding_file = files.embedding_file().value_or("");
+  // Encoders for retrieval make their vectors themselves.
+  if (family.make_vectors == nullptr) report.embedding_file = files.embedding_file().value_or("");
   report.facts = model.facts();
   report.tensors = checker.report();
   report.parameters = checker.parameters();
@@ -71,15 +96,15 @@ ModelReport describe(const ModelFamily& family, const checkpoint::HfConfig& file
 }  // namespace
 
 std::unique_ptr<EncoderGraphModel> plan_model(const checkpoint::HfConfig& files,
-                                              const MediaOptions& media) {
-  return check_model(files, media, checkpoint::WeightSource::dummy(0)).planner;
+                                              const MediaOptions& media, TowerOutput output) {
+  return check_model(files, media, checkpoint::WeightSource::dummy(0), output).planner;
 }
 
 CheckedModel check_model(const checkpoint::HfConfig& files, const MediaOptions& media,
-                         const checkpoint::WeightSource& weights) {
+                         const checkpoint::WeightSource& weights, TowerOutput output) {
   const ModelFamily family = family_of(files);
   common::WeightLoader checker(weights, weight_prefix(family, weights));
-  CheckedModel checked{.planner = make_model(family, files, media, checker), .report = {}};
+  CheckedModel checked{.planner = make(family, files, media, checker, output), .report = {}};
   checked.report = describe(family, files, *checked.planner, checker);
   return checked;
 }
@@ -112,10 +137,10 @@ std::unique_ptr<EncoderGraphModel> load_model(const checkpoint::HfConfig& files,
                                               const MediaOptions& media,
                                               const checkpoint::WeightSource& weights,
                                               Device& device, Stream& stream,
-                                              const QuantizationPlan& plan) {
+                                              const QuantizationPlan& plan, TowerOutput output) {
   const ModelFamily family = family_of(files);
   common::WeightLoader loader(weights, weight_prefix(family, weights), device, stream, plan);
-  return make_model(family, files, media, loader);
+  return make(family, files, media, loader, output);
 }
 
 }  // namespace fovea

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <span>
@@ -21,6 +22,13 @@ struct TowerLibrary;
 struct Prunable {
   std::span<const std::string_view> evs = {};
   std::span<const std::string_view> vidcom2 = {};
+};
+
+/// The kinds of output that a model makes of an item.
+enum class TowerOutput : std::uint8_t {
+  kRows,         ///< the rows of its patches
+  kVectors,      ///< one row, the family's own vector of a whole image
+  kUnitVectors,  ///< the same, divided by its L2 norm
 };
 
 /// One family of vision towers. A new family is one folder and one line in registry.cpp.
@@ -51,6 +59,13 @@ struct ModelFamily {
 
   /// Of a tower that is not Fovea's: what makes it, in the place of `make`.
   const TowerLibrary* library = nullptr;
+
+  /// As make(), of a family whose model makes a vector of a whole image: the one with that vector
+  /// as its only row. @param output not kRows.
+  std::unique_ptr<EncoderGraphModel> (*make_vectors)(const checkpoint::HfConfig& files,
+                                                     const MediaOptions& media,
+                                                     common::WeightLoader& loader,
+                                                     TowerOutput output) = nullptr;
 };
 
 /// All families, in the order of docs/models.md.

@@ -11,6 +11,8 @@ class Options(TypedDict, total=False):
     decode_processes: int
     dummy_weights: bool
     seed: int
+    vectors: bool
+    normalize_vectors: bool
     max_num_batched_tokens: int
     video_pruning_rate: float
     video_pruning_method: str

@@ -9,6 +9,7 @@
 #include "core/check.h"
 #include "core/stopwatch.h"
 #include "engine/call_plan.h"
+#include "engine/family_options.h"
 #include "engine/planned_item.h"
 #include "graph/capture/forward_cost.h"
 #include "graph/capture/image_search.h"
@@ -102,7 +103,7 @@ TowerRuns::TowerRuns(Engine& engine, const TowerLoad& load, std::string_view who
   check(load, who);
   MediaOptions media = impl_.options.media;
   if (load.sizes.empty()) media.min_pixels = 1;  // any number of patches
-  const auto planner = plan_model(impl_.files, media);
+  const auto planner = plan_model(impl_.files, media, tower_output(impl_.options));
   storage_ = random_items(plans_of(*planner, load, impl_.options.media.limits), load.equal_frames);
   for (const PreparedItem& item : storage_) items_.push_back(&item);
   FOVEA_CHECK(patches() <= kMaxPatches, kInvalidArgument, who, ": the items have ", patches(),
