@@ -55,6 +55,8 @@ constexpr Kin kKin[] = {
     {"Deepseek", "deepseek_ocr"},
     {"UnlimitedOCR", "deepseek_ocr"},
     {"Step", "step3_vl"},
+    {"CLIP", "clip"},
+    {"MetaClip", "clip"},
 };
 
 /// A name without case and underscores, in which spellings of it differ.

@@ -3,6 +3,7 @@
 
 #include <array>
 
+#include "models/clip/model.h"
 #include "models/cohere_vision/model.h"
 #include "models/deepseek_ocr/model.h"
 #include "models/deepseek_ocr2/model.h"
@@ -55,6 +56,8 @@ std::span<const ModelFamily* const> model_families() noexcept {
       &deepseek_ocr2::family(),
       &gemma4::family(),
       &nemotron_h_omni::family(),
+      &clip::family(),
+      &clip::vision_family(),
   };
   return families;
 }

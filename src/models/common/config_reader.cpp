@@ -59,6 +59,9 @@ SquareView read_square_view(const JsonView& vision, SquareView view) {
   require_size(vision, "num_channels", 3);
   view.side_px = read_size(vision, "image_size", view.side_px, kMaxSide);
   view.patch_px = read_size(vision, "patch_size", view.patch_px, kMaxSide);
+  FOVEA_CHECK(view.grid() > 0, kCorruptData, vision.path(), ".image_size: ", view.side_px,
+              " pixels hold no patch of ", view.patch_px);
+  if (view.merge == 1) return view;
   FOVEA_CHECK(view.side_px % (view.patch_px * view.merge) == 0, kUnsupported, vision.path(),
               ".image_size: ", view.side_px, " is not a multiple of ", view.patch_px * view.merge,
               " (tokens of ", view.merge, "x", view.merge, " patches)");

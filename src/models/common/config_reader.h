@@ -49,7 +49,8 @@ void read_transformer(const JsonView& vision, Config& c) {
 /// @throws Error(kCorruptData) naming the key if there is none.
 [[nodiscard]] JsonView vision_config(const JsonView& root);
 
-/// A view of image_size in patches of patch_size.
+/// A view of image_size in patches of patch_size. Where a patch is a token, the convolution over
+/// patches leaves out what is right of and below the last whole one.
 /// @param defaults where a key is absent; its other numbers stay.
 /// @throws Error(kCorruptData) for sizes out of bounds, Error(kUnsupported) for other than 3
 /// channels and for patches that do not make whole tokens.

@@ -61,6 +61,24 @@ void take_patches(ExecContext& ctx, const ViewBatch& in, ConstTensorView x, Tens
                              .out_block_rows = in.sequence.patches});
 }
 
+void take_first_rows(ExecContext& ctx, const ViewBatch& in, ConstTensorView x, TensorView out) {
+  ops::copy_row_blocks(ctx, {.x = x,
+                             .x_block_rows = in.sequence.rows(),
+                             .count = 1,
+                             .blocks = in.views,
+                             .out = out,
+                             .out_block_rows = 1});
+}
+
+void put_vectors(ExecContext& ctx, const ViewBatch& in, ConstTensorView vectors, TensorView out) {
+  ops::copy_row_blocks(ctx, {.x = vectors,
+                             .x_block_rows = 1,
+                             .count = 1,
+                             .blocks = in.views,
+                             .out = out,
+                             .out_block_rows = out.shape[0] / in.count});
+}
+
 AttendedRows attended_rows(const ViewBatch& in) {
   return {.sequences = {.cu_seqlens = in.cu_seqlens,
                         .seqs = in.views,

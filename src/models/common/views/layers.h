@@ -37,6 +37,14 @@ void embed_views(ExecContext& ctx, const ViewBatch& in, const PatchEmbedding& em
 /// @param x [views * rows of a sequence, features]. @param out [views * patches, features or more].
 void take_patches(ExecContext& ctx, const ViewBatch& in, ConstTensorView x, TensorView out);
 
+/// out = the first row of every view, its class row where these come first.
+/// @param x [views * rows of a sequence, features]. @param out [views, features].
+void take_first_rows(ExecContext& ctx, const ViewBatch& in, ConstTensorView x, TensorView out);
+
+/// Puts the vector of every view (vectors.h) to the first of its tokens.
+/// @param vectors [views, features]. @param out [views * tokens, features].
+void put_vectors(ExecContext& ctx, const ViewBatch& in, ConstTensorView vectors, TensorView out);
+
 /// The rows of the views as blocks work on them, one sequence per view.
 [[nodiscard]] AttendedRows attended_rows(const ViewBatch& in);
 

@@ -1,6 +1,8 @@
 // The answers that all models over square views give alike.
 #include "models/common/views/model.h"
 
+#include "models/common/vectors.h"
+
 namespace fovea::common {
 
 ViewModel::ViewModel(ViewTower tower, std::unique_ptr<const ItemProcessor> processor)
@@ -35,6 +37,12 @@ void ViewModel::fill_inputs(PathId path, const GraphCapacity& capacity,
     writer.copy(to, pixels);
     to += pixels.size();
   }
+}
+
+void ViewModel::assemble(ExecContext& ctx, PathId path, TensorView rows,
+                         std::span<const ItemPart> parts, std::span<const TensorView> out) const {
+  if (!tower_.vectors) return EncoderGraphModel::assemble(ctx, path, rows, parts, out);
+  assemble_vectors(ctx, rows, parts, out);
 }
 
 std::int64_t ViewModel::views_of(PathId path, const GraphCapacity& capacity) const {

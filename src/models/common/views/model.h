@@ -26,6 +26,7 @@ struct ViewTower {
   std::int64_t width = 0;                             ///< columns of a row
   std::optional<std::int64_t> max_token_budget = {};  ///< as in GraphSpec
   std::vector<ViewPath> paths;                        ///< the smallest budget is that of the first
+  bool vectors = false;  ///< the first token of an item is its only row, a vector of the whole
   std::vector<std::pair<std::string, std::string>> facts;
 };
 
@@ -46,6 +47,9 @@ class ViewModel : public EncoderGraphModel {
                                                const GraphCapacity& capacity) const override;
   void fill_inputs(PathId path, const GraphCapacity& capacity, std::span<const ItemPart> parts,
                    InputWriter& writer) const override;
+  /// Default of one path: tokens, or of vectors the first of each part.
+  void assemble(ExecContext& ctx, PathId path, TensorView rows, std::span<const ItemPart> parts,
+                std::span<const TensorView> out) const override;
 
  protected:
   /// The views of a graph, and those of a batch.

@@ -82,13 +82,13 @@ TEST(FrameProcessing, CapsPixelsOfAWholeVideoWhenAsked) {
 }
 
 TEST(FrameProcessing, SamplesFramesAsTheReference) {
-  using Indices = std::vector<std::int64_t>;
+  using Frames = std::vector<std::int64_t>;
   const GridProcessor processor = processor_of("");
-  EXPECT_EQ(processor.sample_frames(100, 25, 2), (Indices{0, 12, 25, 37, 50, 62, 75, 87}));
-  EXPECT_EQ(processor.sample_frames(30, 10, 2), (Indices{0, 5, 10, 15, 20, 25}));
-  EXPECT_EQ(processor.sample_frames(7, 30, 2), (Indices{0, 1, 3, 5}));
-  EXPECT_EQ(processor.sample_frames(3, 30, 2), (Indices{0, 1})) << "whole temporal patches";
-  EXPECT_EQ(processor.sample_frames(1, 30, 2), Indices{0});
+  EXPECT_EQ(processor.sample_frames(100, 25, 2), (Frames{0, 12, 25, 37, 50, 62, 75, 87}));
+  EXPECT_EQ(processor.sample_frames(30, 10, 2), (Frames{0, 5, 10, 15, 20, 25}));
+  EXPECT_EQ(processor.sample_frames(7, 30, 2), (Frames{0, 1, 3, 5}));
+  EXPECT_EQ(processor.sample_frames(3, 30, 2), (Frames{0, 1})) << "whole temporal patches";
+  EXPECT_EQ(processor.sample_frames(1, 30, 2), Frames{0});
   EXPECT_EQ(processor.sample_frames(100000, 25, 2).size(), 768u);
   EXPECT_EQ(processor.sample_frames(100, 0, 2), processor.sample_frames(100, 24, 2));
 }

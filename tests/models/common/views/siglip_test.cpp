@@ -50,7 +50,12 @@ TEST(SiglipConfig, RefusesWhatTheTowerDoesNotHave) {
                  R"({"model_type": "siglip2_vision_model"})");
   expect_refused("hidden_act: expected gelu_pytorch_tanh", R"({"hidden_act": "relu"})");
   expect_refused("num_channels: only 3 is supported, got 1", R"({"num_channels": 1})");
-  expect_refused("image_size: 225 is not a multiple of 16", R"({"image_size": 225})");
+}
+
+TEST(SiglipConfig, PatchesThatDoNotDivideAnImageLeaveOutTheRest) {
+  EXPECT_EQ(parse(R"({"image_size": 384, "patch_size": 14})").view.patches(), 27 * 27);
+  test::expect_error(ErrorCode::kCorruptData, "image_size: 13 pixels hold no patch of 14",
+                     [] { (void)parse(R"({"image_size": 13, "patch_size": 14})"); });
 }
 
 TEST(SiglipTower, PositionsFollowThePatchesOfTokens) {
