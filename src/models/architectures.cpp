@@ -57,6 +57,8 @@ constexpr Kin kKin[] = {
     {"Step", "step3_vl"},
     {"CLIP", "clip"},
     {"MetaClip", "clip"},
+    {"Siglip2", "siglip2"},
+    {"Siglip", "siglip"},
 };
 
 /// A name without case and underscores, in which spellings of it differ.

@@ -24,6 +24,8 @@
 #include "models/qwen2_5_vl/model.h"
 #include "models/qwen2_vl/model.h"
 #include "models/qwen3_vl/model.h"
+#include "models/siglip/model.h"
+#include "models/siglip2/model.h"
 #include "models/step3_vl/model.h"
 
 namespace fovea {
@@ -58,6 +60,8 @@ std::span<const ModelFamily* const> model_families() noexcept {
       &nemotron_h_omni::family(),
       &clip::family(),
       &clip::vision_family(),
+      &siglip::family(),
+      &siglip2::family(),
   };
   return families;
 }

@@ -31,6 +31,14 @@ constexpr Encoder kEncoders[] = {
       "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 48, "image_size": 32,
       "patch_size": 8})",
      R"({"size": 32, "crop_size": 32})"},
+    {"siglip", R"({"architectures": ["SiglipVisionModel"], "hidden_size": 32,
+      "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 48, "image_size": 30,
+      "patch_size": 8})",
+     R"({"size": {"height": 30, "width": 30}})"},
+    {"siglip2", R"({"architectures": ["Siglip2VisionModel"], "hidden_size": 32,
+      "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 48, "patch_size": 8,
+      "num_patches": 16})",
+     R"({"max_num_patches": 20, "patch_size": 8})"},
 };
 
 std::vector<MediaItem> images() {
@@ -185,7 +193,7 @@ TEST(VectorOptions, AreRefusedWhereThereAreNoVectors) {
   const std::string qwen = test::golden_folder("qwen2_vl", "config.json");
   test::expect_error(ErrorCode::kUnsupported,
                      "vectors: family qwen2_vl makes rows for a language model, and no vector of "
-                     "an image; families that do are clip",
+                     "an image; families that do are clip, siglip, siglip2",
                      [&] { (void)plan(qwen, {}, {.device = "cpu", .vectors = true}); });
   test::expect_error(ErrorCode::kInvalidArgument, "normalize_vectors: expected vectors, too",
                      [&] { (void)inspect(qwen, {.device = "cpu", .normalize_vectors = true}); });

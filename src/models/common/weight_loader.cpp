@@ -359,6 +359,32 @@ ops::PackedLinear WeightLoader::grouped_qkv_of_three(const std::string& name, st
   return pack(all, Bias::kYes);
 }
 
+ops::PackedLinear WeightLoader::probed_qkv(const std::string& name, const std::string& probe,
+                                           std::int64_t features) {
+  const Shape weight_shape{3 * features, features};
+  const Shape bias_shape{3 * features};
+  if (device_ == nullptr) {
+    check(probe, {1, 1, features});
+    check(name + "_weight", weight_shape);
+    check(name + "_bias", bias_shape);
+    return without_memory(features, 3 * features, Bias::kYes);
+  }
+  const std::vector<float> query = widened(probe, {1, 1, features});
+  std::vector<float> weight = widened(name + "_weight", weight_shape);
+  std::vector<float> bias = widened(name + "_bias", bias_shape);
+  for (std::size_t row = 0; row < query.size(); ++row) {
+    const std::span<float> of_row = std::span(weight).subspan(row * query.size(), query.size());
+    double sum = bias[row];
+    for (std::size_t i = 0; i < query.size(); ++i) sum += double{of_row[i]} * double{query[i]};
+    bias[row] = static_cast<float>(sum);
+    std::ranges::fill(of_row, 0.0f);
+  }
+  const auto view = [](const std::vector<float>& values, const Shape& shape) -> ConstTensorView {
+    return {reinterpret_cast<const std::byte*>(values.data()), DType::kF32, shape};
+  };
+  return ops::pack_linear(*device_, view(weight, weight_shape), view(bias, bias_shape), format_);
+}
+
 GatedMlp WeightLoader::gated(const std::string& name, std::int64_t features, std::int64_t wide,
                              ops::Activation activation, Bias bias) {
   constexpr std::int64_t kVector = 8;

@@ -105,6 +105,11 @@ class WeightLoader {
                                                        std::int64_t features,
                                                        std::int64_t num_heads,
                                                        std::int64_t num_key_value_heads);
+  /// `<name>_weight` and `<name>_bias`, q, k and v of attention whose only query is that of the
+  /// tensor `probe`, [1, 1, features]: q is computed here, and is that of every row. The weights
+  /// become f32.
+  [[nodiscard]] ops::PackedLinear probed_qkv(const std::string& name, const std::string& probe,
+                                             std::int64_t features);
   /// `<name>.weight` and `<name>.bias`.
   [[nodiscard]] LayerNorm layer_norm(const std::string& name, std::int64_t features, float epsilon);
   /// `<name>.weight`.

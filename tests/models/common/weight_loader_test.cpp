@@ -436,5 +436,16 @@ TEST_F(WeightLoaderTest, DummyWeightsAlwaysFit) {
   EXPECT_EQ(apply(loader.linear("fc", 5, {4}), {1, 2, 3, 4}).size(), 5u);
 }
 
+TEST_F(WeightLoaderTest, TheQueryOfAProbeIsThatOfEveryRow) {
+  add("probe", {1, 1, 2}, 1);   // 1 2
+  add("in_weight", {6, 2}, 0);  // q: 0 1, 2 3; k: 4 5, 6 7; v: 8 9, 10 11
+  add("in_bias", {6}, 100);
+  const checkpoint::WeightSource weights = source();
+  WeightLoader loader(weights, "", *device_, *stream_);
+  const ops::PackedLinear qkv = loader.probed_qkv("in", "probe", 2);
+  EXPECT_EQ(apply(qkv, {0, 0}), (std::vector<float>{102, 109, 102, 103, 104, 105}));
+  EXPECT_EQ(apply(qkv, {1, 0}), (std::vector<float>{102, 109, 106, 109, 112, 115}));
+}
+
 }  // namespace
 }  // namespace fovea::common
