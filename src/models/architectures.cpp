@@ -59,6 +59,8 @@ constexpr Kin kKin[] = {
     {"MetaClip", "clip"},
     {"Siglip2", "siglip2"},
     {"Siglip", "siglip"},
+    {"Dinov2", "dino"},
+    {"DINOv3ViT", "dino"},
 };
 
 /// A name without case and underscores, in which spellings of it differ.

@@ -8,6 +8,7 @@
 #include "models/deepseek_ocr/model.h"
 #include "models/deepseek_ocr2/model.h"
 #include "models/deepseek_vl/model.h"
+#include "models/dino/model.h"
 #include "models/gemma3/model.h"
 #include "models/gemma4/model.h"
 #include "models/glm4v/model.h"
@@ -62,6 +63,8 @@ std::span<const ModelFamily* const> model_families() noexcept {
       &clip::vision_family(),
       &siglip::family(),
       &siglip2::family(),
+      &dino::v2_family(),
+      &dino::v3_family(),
   };
   return families;
 }

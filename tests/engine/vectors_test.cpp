@@ -39,6 +39,14 @@ constexpr Encoder kEncoders[] = {
       "num_hidden_layers": 2, "num_attention_heads": 2, "intermediate_size": 48, "patch_size": 8,
       "num_patches": 16})",
      R"({"max_num_patches": 20, "patch_size": 8})"},
+    {"dinov2", R"({"architectures": ["Dinov2WithRegistersModel"], "hidden_size": 32,
+      "num_hidden_layers": 2, "num_attention_heads": 2, "mlp_ratio": 2, "image_size": 48,
+      "patch_size": 8})",
+     R"({"size": 36, "crop_size": 32})"},
+    {"dinov3", R"({"architectures": ["DINOv3ViTModel"], "hidden_size": 32, "num_hidden_layers": 2,
+      "num_attention_heads": 2, "intermediate_size": 48, "patch_size": 8, "use_gated_mlp": true,
+      "hidden_act": "silu", "num_register_tokens": 2})",
+     R"({"size": 32})"},
 };
 
 std::vector<MediaItem> images() {
@@ -193,7 +201,7 @@ TEST(VectorOptions, AreRefusedWhereThereAreNoVectors) {
   const std::string qwen = test::golden_folder("qwen2_vl", "config.json");
   test::expect_error(ErrorCode::kUnsupported,
                      "vectors: family qwen2_vl makes rows for a language model, and no vector of "
-                     "an image; families that do are clip, siglip, siglip2",
+                     "an image; families that do are clip, siglip, siglip2, dino",
                      [&] { (void)plan(qwen, {}, {.device = "cpu", .vectors = true}); });
   test::expect_error(ErrorCode::kInvalidArgument, "normalize_vectors: expected vectors, too",
                      [&] { (void)inspect(qwen, {.device = "cpu", .normalize_vectors = true}); });

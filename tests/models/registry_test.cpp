@@ -37,9 +37,9 @@ constexpr std::array<std::string_view, 9> kInFullSetAlone{
     "mistral3", "paddleocr_vl", "lfm2_vl",     "nemotron_h_omni"};
 /// name a folder that has them. tools/compare_retrieval_with_transformers.py makes those of
 /// encoders for retrieval.
-constexpr std::array<std::string_view, 10> kInFullSetAlone{
-    "gemma3",       "paligemma", "deepseek_vl", "cohere_vision", "mistral3",
-    "paddleocr_vl", "lfm2_vl",   "clip",        "siglip",        "siglip2"};
+constexpr std::array<std::string_view, 11> kInFullSetAlone{
+    "gemma3",  "paligemma", "deepseek_vl", "cohere_vision", "mistral3", "paddleocr_vl",
+    "lfm2_vl", "clip",      "siglip",      "siglip2",       "dino"};
 
 TEST(Registry, EveryFamilyHasAGoldenModel) {
   std::set<std::string_view> covered;

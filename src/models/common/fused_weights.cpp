@@ -51,7 +51,13 @@ StoredBytes read_fused(const checkpoint::WeightSource& source, const FusedWeight
   const std::int64_t empty_rows = round_up(fused.part_rows, fused.row_multiple) - fused.part_rows;
   StoredBytes result;
   std::vector<std::byte>& bytes = result.bytes;
-  for (const std::string& part : fused.parts) {
+  for (std::size_t i = 0; i < fused.parts.size(); ++i) {
+    const std::string& part = fused.parts[i];
+    if (shape.rank() == 1 && !fused.has_bias(i)) {
+      bytes.resize(bytes.size() +
+                   static_cast<std::size_t>(fused.part_rows + empty_rows) * size_of(result.dtype));
+      continue;
+    }
     const ConstTensorView view = source.tensor(cat(prefix, part, suffix), shape);
     FOVEA_CHECK(bytes.empty() || view.dtype == result.dtype, kUnsupported, prefix, part, suffix,
                 " is ", to_string(view.dtype), ", its siblings are ", to_string(result.dtype));

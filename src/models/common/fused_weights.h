@@ -20,12 +20,15 @@ struct FusedWeights {
   std::int64_t column_multiple = 1;     ///< to which the columns are filled up
   std::vector<std::int64_t> rows = {};  ///< of the result, as rows of the parts, which may occur
                                         ///< more than once; empty: in order
+  std::vector<bool> biased = {};        ///< which parts have a bias, the first among them; that of
+                                        ///< others is 0; empty: all
 
   /// The shape of the weight of a part.
   [[nodiscard]] Shape part_shape() const;
   /// The sizes of the result, filled up.
   [[nodiscard]] std::int64_t in_features() const;
   [[nodiscard]] std::int64_t out_features() const;
+  [[nodiscard]] bool has_bias(std::size_t part) const { return biased.empty() || biased[part]; }
 };
 
 /// Elements as they are stored.
@@ -34,7 +37,8 @@ struct StoredBytes {
   std::vector<std::byte> bytes;
 };
 
-/// The tensors `<prefix><part><suffix>` of `shape` each, one after the other, filled up.
+/// The tensors `<prefix><part><suffix>` of `shape` each, one after the other, filled up; zeros for
+/// the bias of a part that has none.
 /// @param shape part_shape() for weights, [part_rows] for biases.
 /// @throws Error(kUnsupported) if they have different dtypes, and as WeightSource::tensor.
 [[nodiscard]] StoredBytes read_fused(const checkpoint::WeightSource& source,

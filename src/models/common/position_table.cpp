@@ -43,6 +43,35 @@ std::vector<Taps> bicubic_taps(std::int64_t from, std::int64_t to) {
   return all;
 }
 
+/// Weight of a tap at a distance of up to 2, with a = -0.75.
+double plain_cubic(double distance) {
+  constexpr double kA = -0.75;
+  const double d = std::abs(distance);
+  if (d <= 1) return ((kA + 2) * d - (kA + 3)) * d * d + 1;
+  return ((kA * d - 5 * kA) * d + 8 * kA) * d - 4 * kA;
+}
+
+std::vector<Taps> plain_taps(std::int64_t from, std::int64_t to) {
+  const double scale = static_cast<double>(from) / static_cast<double>(to);
+  const auto inside = [&](std::int64_t place) {
+    return std::clamp<std::int64_t>(place, 0, from - 1);
+  };
+  std::vector<Taps> all;
+  for (std::int64_t i = 0; i < to; ++i) {
+    const double centre = (static_cast<double>(i) + 0.5) * scale - 0.5;
+    const auto floor = static_cast<std::int64_t>(std::floor(centre));
+    Taps taps;
+    taps.first = inside(floor - 1);
+    taps.weights.resize(static_cast<std::size_t>(inside(floor + 2) - taps.first + 1));
+    for (std::int64_t place = floor - 1; place <= floor + 2; ++place) {
+      taps.weights[static_cast<std::size_t>(inside(place) - taps.first)] +=
+          plain_cubic(static_cast<double>(place) - centre);
+    }
+    all.push_back(std::move(taps));
+  }
+  return all;
+}
+
 /// out[o, i, c] = sum_k w_i[k] * in[o, first_i + k, c]; in is [outer, from, inner].
 std::vector<float> apply(const std::vector<Taps>& taps, std::span<const float> in,
                          std::int64_t outer, std::int64_t from, std::int64_t inner) {
@@ -67,21 +96,22 @@ std::vector<float> apply(const std::vector<Taps>& taps, std::span<const float> i
 }  // namespace
 
 std::vector<float> resize_position_table(std::span<const float> table, std::int64_t from,
-                                         std::int64_t to, std::int64_t cols) {
+                                         std::int64_t to, std::int64_t cols, BicubicTable filter) {
   FOVEA_CHECK(static_cast<std::int64_t>(table.size()) == from * from * cols, kInternal,
               "position table has ", table.size(), " values, expected ", from, "x", from, "x",
               cols);
   if (from == to) return {table.begin(), table.end()};
-  const std::vector<Taps> taps = bicubic_taps(from, to);
+  const std::vector<Taps> taps =
+      filter == BicubicTable::kPlain ? plain_taps(from, to) : bicubic_taps(from, to);
   const std::vector<float> wide = apply(taps, table, from, from, cols);  // [from, to, cols]
   return apply(taps, wide, 1, from, to * cols);
 }
 
 std::vector<float> resize_class_table(std::span<const float> table, std::int64_t from,
-                                      std::int64_t to, std::int64_t cols) {
+                                      std::int64_t to, std::int64_t cols, BicubicTable filter) {
   const auto row = static_cast<std::size_t>(cols);
   std::vector<float> result(table.begin(), table.begin() + cols);
-  const std::vector<float> grid = resize_position_table(table.subspan(row), from, to, cols);
+  const std::vector<float> grid = resize_position_table(table.subspan(row), from, to, cols, filter);
   result.insert(result.end(), grid.begin(), grid.end());
   return result;
 }

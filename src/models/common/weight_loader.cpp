@@ -249,7 +249,7 @@ ops::PackedLinear WeightLoader::linear_from(
   if (device_ == nullptr) {
     check(name + ".weight", stored);
     if (has_bias == Bias::kYes) check(name + ".bias", {out_features});
-    return without_memory(in_features, out_features, Bias::kYes);
+    return without_memory(in_features, out_features, has_bias);
   }
   std::vector<float> weight = widened(name + ".weight", stored);
   std::vector<float> bias(static_cast<std::size_t>(out_features));
@@ -415,9 +415,9 @@ ops::PackedLinear WeightLoader::pack(std::span<const FusedWeights> all, Bias bia
     out_features += fused.out_features();
     const Shape bias_shape{fused.part_rows};
     if (device_ == nullptr) {
-      for (const std::string& part : fused.parts) {
-        check(part + ".weight", fused.part_shape());
-        if (bias == Bias::kYes) check(part + ".bias", bias_shape);
+      for (std::size_t i = 0; i < fused.parts.size(); ++i) {
+        check(fused.parts[i] + ".weight", fused.part_shape());
+        if (bias == Bias::kYes && fused.has_bias(i)) check(fused.parts[i] + ".bias", bias_shape);
       }
       continue;
     }

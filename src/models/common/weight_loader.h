@@ -66,7 +66,8 @@ class WeightLoader {
   [[nodiscard]] ops::PackedLinear fused(const std::vector<std::string>& parts,
                                         std::int64_t part_rows,
                                         const std::vector<std::int64_t>& in_sizes, Bias bias);
-  /// The same of any selection of their rows. @throws as above.
+  /// The same of any selection of their rows, and where only some of them have a bias.
+  /// @throws as above.
   [[nodiscard]] ops::PackedLinear fused(const FusedWeights& layers, Bias bias) {
     return pack(layers, bias);
   }

@@ -6,6 +6,7 @@
 #include "core/check.h"
 #include "media/normalize.h"
 #include "models/common/position_table.h"
+#include "models/common/views/levels.h"
 
 namespace fovea::step3_vl {
 
@@ -13,29 +14,9 @@ namespace {
 
 using Bias = common::WeightLoader::Bias;
 
-/// The patch embedding over pixels of several bytes. A level is sum_p b_p / 256^p; normalised, with
-/// n(b) = (b / 255 - mean) / std from the table, it is
-///   sum_p n(b_p) / 256^p + mean / std * sum_{p > 0} 1 / 256^p
-/// so byte p has the weights of its pixel / 256^p, and the constant goes into the bias.
+/// The patch embedding over pixels of several bytes.
 void split_pixels(std::vector<float>& weight, std::vector<float>& bias) {
-  constexpr std::size_t kArea = Config::kPatch * Config::kPatch;
-  std::vector<float> split;
-  auto from = weight.begin();
-  for (float& offset : bias) {
-    double constant = 0;
-    for (std::size_t channel = 0; channel < 3; ++channel, from += kArea) {
-      const double zero = double{Config::kMean[channel]} / double{Config::kStd[channel]};
-      float scale = 1;
-      for (std::size_t plane = 0; plane < media::kLevelBytes; ++plane, scale /= 256) {
-        for (auto w = from; w != from + kArea; ++w) {
-          split.push_back(*w * scale);
-          if (plane > 0) constant += zero * double{split.back()};
-        }
-      }
-    }
-    offset += static_cast<float>(constant);
-  }
-  weight = std::move(split);
+  common::split_levels(Config::kPatch, Config::kMean, Config::kStd, weight, bias);
 }
 
 /// A table whose first row comes kClassRows times.

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 
 #include "support/expect_error.h"
@@ -132,6 +133,25 @@ TEST(RelativeTable, EqualLengthsCopy) {
 TEST(RelativeTable, RefusesTablesOfAnotherSize) {
   test::expect_error(ErrorCode::kInternal, "relative table has 5 values, expected 3x2",
                      [] { (void)resize_relative_table(std::vector<float>(5), 3, 2, 2); });
+}
+
+/// Of torch.nn.functional.interpolate, PyTorch 2.15, mode "bicubic" without antialiasing, for a
+/// table of 4 x 4 values i^1.3.
+TEST(PositionTable, ResizesPlainlyAsPyTorchDoes) {
+  std::vector<float> table(16);
+  for (std::size_t i = 0; i < table.size(); ++i) {
+    table[i] = std::pow(static_cast<float>(i), 1.3f);
+  }
+  constexpr float kRounding = 1e-6f;  // of PyTorch, which sums in f32
+  const auto expect_begins = [&](std::int64_t to, const std::vector<float>& expected) {
+    const std::vector<float> resized = resize_position_table(table, 4, to, 1, BicubicTable::kPlain);
+    for (std::size_t i = 0; i < expected.size(); ++i)
+      EXPECT_NEAR(resized[i], expected[i], kRounding * (1 + expected[i]));
+  };
+  expect_begins(3, {0.8530662f, 2.5762029f, 4.9703102f, 10.3846998f, 13.6022797f, 16.9862328f,
+                    24.3003654f, 28.0832291f, 32.0019073f});
+  expect_begins(6, {-0.6052566f, -0.2027994f, 0.6346340f, 1.4551488f, 2.7455330f, 3.5879242f,
+                    2.0718122f, 2.7734993f});
 }
 
 }  // namespace

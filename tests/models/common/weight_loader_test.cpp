@@ -436,6 +436,23 @@ TEST_F(WeightLoaderTest, DummyWeightsAlwaysFit) {
   EXPECT_EQ(apply(loader.linear("fc", 5, {4}), {1, 2, 3, 4}).size(), 5u);
 }
 
+TEST_F(WeightLoaderTest, APartWithoutABiasHasNone) {
+  for (const char* part : {"q", "k", "v"}) add(std::string(part) + ".weight", {1, 2}, 0);
+  add("q.bias", {1}, 10);
+  add("v.bias", {1}, 30);
+  const checkpoint::WeightSource weights = source();
+  WeightLoader checker(weights, "");
+  (void)checker.fused(
+      {.parts = {"q", "k", "v"}, .part_rows = 1, .in_sizes = {2}, .biased = {true, false, true}},
+      WeightLoader::Bias::kYes);
+  EXPECT_EQ(checker.report().size(), 5U);
+  WeightLoader loader(weights, "", *device_, *stream_);
+  const ops::PackedLinear fused = loader.fused(
+      {.parts = {"q", "k", "v"}, .part_rows = 1, .in_sizes = {2}, .biased = {true, false, true}},
+      WeightLoader::Bias::kYes);
+  EXPECT_EQ(apply(fused, {0, 1}), (std::vector<float>{11, 1, 31}));
+}
+
 TEST_F(WeightLoaderTest, TheQueryOfAProbeIsThatOfEveryRow) {
   add("probe", {1, 1, 2}, 1);   // 1 2
   add("in_weight", {6, 2}, 0);  // q: 0 1, 2 3; k: 4 5, 6 7; v: 8 9, 10 11
