@@ -106,6 +106,8 @@ void CostKernels::add_positions_bicubic(const Submission&, const ops::AddPositio
 void CostKernels::add_positions_antialiased(const Submission&, const ops::AddPositionsArgs&) const {
 }
 
+void CostKernels::interpolate_grids(const Submission&, const ops::InterpolateGridsArgs&) const {}
+
 void CostKernels::gather_rows(const Submission&, const ops::GatherRowsArgs&) const {}
 
 void CostKernels::copy_row_blocks(const Submission&, const ops::CopyRowBlocksArgs&) const {}

@@ -52,6 +52,8 @@ class CostKernels final : public Kernels {
                              const ops::AddPositionsArgs& args) const override;
   void add_positions_antialiased(const Submission& submission,
                                  const ops::AddPositionsArgs& args) const override;
+  void interpolate_grids(const Submission& submission,
+                         const ops::InterpolateGridsArgs& args) const override;
   void gather_rows(const Submission& submission, const ops::GatherRowsArgs& args) const override;
   void copy_row_blocks(const Submission& submission,
                        const ops::CopyRowBlocksArgs& args) const override;

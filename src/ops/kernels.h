@@ -75,6 +75,8 @@ class Kernels {
                                      const ops::AddPositionsArgs& args) const = 0;
   virtual void add_positions_antialiased(const Submission& submission,
                                          const ops::AddPositionsArgs& args) const = 0;
+  virtual void interpolate_grids(const Submission& submission,
+                                 const ops::InterpolateGridsArgs& args) const = 0;
   virtual void gather_rows(const Submission& submission, const ops::GatherRowsArgs& args) const = 0;
   virtual void copy_row_blocks(const Submission& submission,
                                const ops::CopyRowBlocksArgs& args) const = 0;

@@ -66,6 +66,25 @@ void add_positions_antialiased(ExecContext& ctx, const AddPositionsArgs& args) {
   ctx.kernels.add_positions_antialiased(ctx.submission(), args);
 }
 
+void interpolate_grids(ExecContext& ctx, const InterpolateGridsArgs& args) {
+  constexpr const char* kOp = "interpolate_grids";
+  check_activation(kOp, "out", args.out, 2);
+  const std::int64_t area = args.height * args.width;
+  FOVEA_CHECK(args.height >= 1 && args.width >= 1 && args.out_height >= 1 && args.out_width >= 1,
+              kInvalidArgument, kOp, ": grids must have sides >= 1, got ", args.height, "x",
+              args.width, " and ", args.out_height, "x", args.out_width);
+  FOVEA_CHECK(args.out_line_rows >= args.out_width, kInvalidArgument, kOp,
+              ": out_line_rows must be >= ", args.out_width, ", got ", args.out_line_rows);
+  const std::int64_t out_rows = args.out_height * args.out_line_rows;
+  FOVEA_CHECK(args.out.shape[0] % out_rows == 0, kInvalidArgument, kOp, ": ", args.out.shape[0],
+              " rows of out are not whole grids of ", out_rows);
+  check_tensor(kOp, "x", args.x, args.out.dtype,
+               {args.out.shape[0] / out_rows * area, args.out.shape[1]});
+  check_disjoint(kOp, "out", args.out, "x", args.x);
+  if (args.out.shape[0] == 0) return;
+  ctx.kernels.interpolate_grids(ctx.submission(), args);
+}
+
 void gather_rows(ExecContext& ctx, const GatherRowsArgs& args) {
   constexpr const char* kOp = "gather_rows";
   check_activation(kOp, "x", args.x, 2);

@@ -126,6 +126,16 @@ TEST_P(ActivationDtypeTest, OthersAreRefused) {
        [&](ExecContext& ctx) {
          ops::add_positions_antialiased(ctx, {table.view(), places.view(), 2, 2, {}, y.view()});
        }},
+      {"interpolate_grids",
+       [&](ExecContext& ctx) {
+         ops::interpolate_grids(ctx, {.x = x.view(),
+                                      .height = 1,
+                                      .width = 1,
+                                      .out_height = 1,
+                                      .out_width = 1,
+                                      .out_line_rows = 1,
+                                      .out = y.view()});
+       }},
       {"gather_rows",
        [&](ExecContext& ctx) {
          ops::gather_rows(ctx, {x.view(), indices.view(), {}, y.view()});

@@ -107,6 +107,13 @@ TEST_F(CostKernelsTest, CountsPointwiseOpsWithoutFlops) {
                                     .table_height = 3,
                                     .table_width = 4,
                                     .x = out});
+  ops::interpolate_grids(ctx_, {.x = arena_.tensor(DType::kF32, {12, 64}),
+                                .height = 3,
+                                .width = 4,
+                                .out_height = 2,
+                                .out_width = 2,
+                                .out_line_rows = 2,
+                                .out = arena_.tensor(DType::kF32, {4, 64})});
   ops::patchify(ctx_, {.pixels = arena_.tensor(DType::kU8, {1000}),
                        .sources = positions,
                        .table = arena_.tensor(DType::kF32, {3, 256}),

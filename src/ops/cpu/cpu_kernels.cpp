@@ -127,6 +127,11 @@ class CpuKernels final : public Kernels {
     check_f32("add_positions_antialiased", args.x);
     cpu::add_positions_antialiased(submission.stream, args, kernels_.rows.add_weighted4);
   }
+  void interpolate_grids(const Submission& submission,
+                         const ops::InterpolateGridsArgs& args) const override {
+    check_f32("interpolate_grids", args.out);
+    cpu::interpolate_grids(submission.stream, args, kernels_.rows.add_weighted4);
+  }
   void gather_rows(const Submission& submission, const ops::GatherRowsArgs& args) const override {
     check_f32("gather_rows", args.x);
     cpu::gather_rows(submission.stream, args);

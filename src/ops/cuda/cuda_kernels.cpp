@@ -115,6 +115,10 @@ class CudaKernels final : public Kernels {
                                  const ops::AddPositionsArgs& args) const override {
     cuda::add_positions_antialiased(stream_of(submission), args, num_sms_);
   }
+  void interpolate_grids(const Submission& submission,
+                         const ops::InterpolateGridsArgs& args) const override {
+    cuda::interpolate_grids(stream_of(submission), args, num_sms_);
+  }
   void gather_rows(const Submission& submission, const ops::GatherRowsArgs& args) const override {
     cuda::gather_rows(stream_of(submission), args, num_sms_);
   }

@@ -87,6 +87,26 @@ FOVEA_API void add_positions_bicubic(ExecContext& ctx, const AddPositionsArgs& a
 /// Source: torch.nn.functional.interpolate with mode "bilinear" and antialias (PyTorch 2.11).
 FOVEA_API void add_positions_antialiased(ExecContext& ctx, const AddPositionsArgs& args);
 
+struct InterpolateGridsArgs {
+  ConstTensorView x;    ///< [grids * height * width, cols], activation dtype: grids row by row
+  std::int64_t height;  ///< of every grid of x, at least 1, as the next three
+  std::int64_t width;
+  std::int64_t out_height;  ///< of every grid of out
+  std::int64_t out_width;
+  std::int64_t out_line_rows;  ///< rows of out from one line of a grid to the next, at least
+                               ///< out_width: those behind a line are not written
+  TensorView out;  ///< [grids * out_height * out_line_rows, cols], activation dtype; no overlap
+};
+
+/// Resizes grids of rows bilinearly, corners not aligned and no antialiasing:
+///   out[(g * out_height + i) * out_line_rows + j] = sum over the 4 neighbours of the place of
+///   (i, j) in grid g of x
+/// with positions as those of add_positions_half_pixel. Weights and the sum are f32; one rounding,
+/// to the activation dtype. Asynchronous; safe to capture.
+/// @throws Error(kInvalidArgument) if a shape or dtype does not match the list above.
+/// Source: torch.nn.functional.interpolate with mode "bilinear" (PyTorch 2.11).
+FOVEA_API void interpolate_grids(ExecContext& ctx, const InterpolateGridsArgs& args);
+
 struct GatherRowsArgs {
   ConstTensorView x;      ///< [source rows, cols], activation dtype
   ConstTensorView index;  ///< [rows] i32, each in [0, source rows)

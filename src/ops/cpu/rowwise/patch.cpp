@@ -126,6 +126,30 @@ void add_position_row(const ops::AddPositionsArgs& args, std::int64_t row, const
   }
 }
 
+/// One line of all grids of interpolate_grids. Every row begins at 0, to which the neighbours are
+/// added.
+void interpolate_line(const ops::InterpolateGridsArgs& args, std::int64_t line,
+                      AddWeighted4 add_weighted4) {
+  const std::int64_t cols = args.out.shape[1];
+  const std::int64_t grid = line / args.out_height;
+  const auto narrow = [](std::int64_t value) { return static_cast<std::int32_t>(value); };
+  const AxisTaps<2> y =
+      half_pixel_taps(narrow(line % args.out_height), narrow(args.out_height), args.height);
+  const float* const x = args.x.as<float>() + grid * args.height * args.width * cols;
+  for (std::int64_t j = 0; j < args.out_width; ++j) {
+    const AxisTaps<2> taps = half_pixel_taps(narrow(j), narrow(args.out_width), args.width);
+    std::array<const float*, 4> entries;
+    std::array<float, 4> weights;
+    for (std::size_t k = 0; k < entries.size(); ++k) {
+      entries[k] = x + (y.entry[k / 2] * args.width + taps.entry[k % 2]) * cols;
+      weights[k] = y.weight[k / 2] * taps.weight[k % 2];
+    }
+    float* const out = args.out.as<float>() + (line * args.out_line_rows + j) * cols;
+    std::fill_n(out, cols, 0.0f);
+    add_weighted4(entries.data(), weights.data(), out, cols);
+  }
+}
+
 /// A filter of an axis of `side` entries around the centre of patch i of n, as
 /// add_positions_antialiased defines it. Its weights are computed when they are asked for: their
 /// number has no bound, and running allocates nothing.
@@ -240,6 +264,19 @@ void add_positions_antialiased(Stream& stream, const ops::AddPositionsArgs& args
                      add_filtered_row(args, row, {p[0], p[2], args.table_height},
                                       {p[1], p[3], args.table_width}, add_weighted4);
                    });
+}
+
+void interpolate_grids(Stream& stream, const ops::InterpolateGridsArgs& args,
+                       AddWeighted4 add_weighted4) {
+  static_cast<CpuStream&>(stream).submit([=](ThreadPool& pool) {
+    const std::int64_t lines = args.out.shape[0] / args.out_line_rows;
+    for_row_ranges(pool, lines, 4 * args.out_width * args.out.shape[1],
+                   [&](std::int64_t first, std::int64_t last) {
+                     for (std::int64_t line = first; line < last; ++line) {
+                       interpolate_line(args, line, add_weighted4);
+                     }
+                   });
+  });
 }
 
 void gather_rows(Stream& stream, const ops::GatherRowsArgs& args) {

@@ -32,6 +32,8 @@ void add_positions_bicubic(Stream& stream, const ops::AddPositionsArgs& args,
                            AddWeighted4 add_weighted4);
 void add_positions_antialiased(Stream& stream, const ops::AddPositionsArgs& args,
                                AddWeighted4 add_weighted4);
+void interpolate_grids(Stream& stream, const ops::InterpolateGridsArgs& args,
+                       AddWeighted4 add_weighted4);
 void gather_rows(Stream& stream, const ops::GatherRowsArgs& args);
 void im2col_3x3(Stream& stream, const ops::Im2colArgs& args);
 

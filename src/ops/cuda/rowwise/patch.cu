@@ -6,6 +6,7 @@
 // add_positions_bilinear, add_positions_half_pixel, add_positions_bicubic: one CTA per row; 4 or 16
 //   table rows are blended in f32 per column.
 // add_positions_antialiased: the same of as many table rows as lie under the filter.
+// interpolate_grids: one CTA per row of the result; 4 rows are blended in f32 per column.
 // gather_rows: one CTA per row, 16-byte copies.
 // All read and write DRAM once; the table of positions stays in L2.
 #include "core/check.h"
@@ -174,6 +175,46 @@ __global__ void __launch_bounds__(kBlock)
   }
 }
 
+struct GridWork {
+  const __nv_bfloat16* x;
+  int height;
+  int width;
+  int out_height;
+  int out_width;
+  std::int64_t out_line_rows;
+  std::int64_t rows;  ///< of all grids of out, without those behind lines
+  int cols;
+  __nv_bfloat16* out;
+};
+
+template <int kWidth>
+__global__ void __launch_bounds__(kBlock) interpolate_grids_kernel(GridWork w) {
+  wait_for_predecessor();
+  for (std::int64_t row = blockIdx.x; row < w.rows; row += gridDim.x) {
+    const std::int64_t line = row / w.out_width;
+    const int j = static_cast<int>(row - line * w.out_width);
+    const std::int64_t grid = line / w.out_height;
+    const int i = static_cast<int>(line - grid * w.out_height);
+    const AxisTaps<2> y = HalfPixelTaps::of(i, w.out_height, w.height);
+    const AxisTaps<2> x = HalfPixelTaps::of(j, w.out_width, w.width);
+    const __nv_bfloat16* const from = w.x + grid * w.height * w.width * w.cols;
+    __nv_bfloat16* const to = w.out + (line * w.out_line_rows + j) * w.cols;
+    for (int c = static_cast<int>(threadIdx.x) * kWidth; c < w.cols; c += kBlock * kWidth) {
+      float sum[kWidth] = {};
+#pragma unroll
+      for (int k = 0; k < 4; ++k) {
+        const std::int64_t entry = std::int64_t{y.entry[k / 2]} * w.width + x.entry[k % 2];
+        const float weight = y.weight[k / 2] * x.weight[k % 2];
+        float value[kWidth];
+        load_floats(from + entry * w.cols + c, value);
+#pragma unroll
+        for (int v = 0; v < kWidth; ++v) sum[v] += weight * value[v];
+      }
+      store_floats(to + c, sum);
+    }
+  }
+}
+
 /// A filter of an axis of `side` entries around the centre of patch `i` of `n`.
 struct TriangleFilter {
   float radius;
@@ -294,6 +335,25 @@ void add_positions_antialiased(CudaStream& stream, const ops::AddPositionsArgs& 
   launch(stream, &add_filtered_positions_kernel, grid_for(rows, 1, num_sms), dim3(kBlock), 0,
          args.table.as<float>(), args.positions.as<int4>(), args.table_height, args.table_width,
          rows, args.x.shape[1], args.rows.count, args.x.as<__nv_bfloat16>());
+}
+
+void interpolate_grids(CudaStream& stream, const ops::InterpolateGridsArgs& args, int num_sms) {
+  check_bf16("interpolate_grids", "out", args.out);
+  const std::int64_t cols = args.out.shape[1];
+  const std::int64_t rows = args.out.shape[0] / args.out_line_rows * args.out_width;
+  const GridWork work{.x = args.x.as<__nv_bfloat16>(),
+                      .height = static_cast<int>(args.height),
+                      .width = static_cast<int>(args.width),
+                      .out_height = static_cast<int>(args.out_height),
+                      .out_width = static_cast<int>(args.out_width),
+                      .out_line_rows = args.out_line_rows,
+                      .rows = rows,
+                      .cols = static_cast<int>(cols),
+                      .out = args.out.as<__nv_bfloat16>()};
+  const bool vectors =
+      cols % 8 == 0 && is_aligned(args.x.data, 16) && is_aligned(args.out.data, 16);
+  launch(stream, vectors ? &interpolate_grids_kernel<8> : &interpolate_grids_kernel<1>,
+         grid_for(rows, 1, num_sms), dim3(kBlock), 0, work);
 }
 
 void gather_rows(CudaStream& stream, const ops::GatherRowsArgs& args, int num_sms) {

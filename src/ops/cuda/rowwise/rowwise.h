@@ -27,6 +27,7 @@ void add_positions_bilinear(CudaStream& stream, const ops::AddPositionsArgs& arg
 void add_positions_half_pixel(CudaStream& stream, const ops::AddPositionsArgs& args, int num_sms);
 void add_positions_bicubic(CudaStream& stream, const ops::AddPositionsArgs& args, int num_sms);
 void add_positions_antialiased(CudaStream& stream, const ops::AddPositionsArgs& args, int num_sms);
+void interpolate_grids(CudaStream& stream, const ops::InterpolateGridsArgs& args, int num_sms);
 void gather_rows(CudaStream& stream, const ops::GatherRowsArgs& args, int num_sms);
 void copy_row_blocks(CudaStream& stream, const ops::CopyRowBlocksArgs& args, int num_sms);
 void add_table(CudaStream& stream, const ops::AddTableArgs& args, int num_sms);
