@@ -2,6 +2,7 @@
 #include "models/common/frames.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 
 #include "core/check.h"
@@ -104,6 +105,16 @@ std::vector<std::int64_t> stepped_frames(std::int64_t total, std::int64_t count)
     indices.push_back(std::min(index, total - 1));
   }
   return indices;
+}
+
+std::vector<std::int64_t> sample_evenly(std::int64_t total_frames, double video_fps,
+                                        double target_fps, std::int64_t most) {
+  auto count = static_cast<double>(std::min(total_frames, most));
+  if (video_fps > 0) {
+    count = std::min(count, std::floor(static_cast<double>(total_frames) / video_fps * target_fps));
+  }
+  return spread_frames(0, total_frames - 1,
+                       std::max<std::int64_t>(1, static_cast<std::int64_t>(count)));
 }
 
 void check_pixel_offsets(std::int64_t pixel_bytes, std::size_t num_items) {

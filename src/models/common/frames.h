@@ -52,6 +52,11 @@ void paste(RgbView image, std::int64_t left_px, std::int64_t top_px, std::int64_
 /// f32, rounded down.
 [[nodiscard]] std::vector<std::int64_t> stepped_frames(std::int64_t total, std::int64_t count);
 
+/// Indices of at most `most` frames of a video, evenly spaced from its first to its last, at
+/// about `target_fps` if its rate is known. @param video_fps 0 if it is not.
+[[nodiscard]] std::vector<std::int64_t> sample_evenly(std::int64_t total_frames, double video_fps,
+                                                      double target_fps, std::int64_t most);
+
 /// Refuses a sub-batch whose pixels the patch sources, 32-bit offsets, do not reach.
 /// @param pixel_bytes of all its items together, on one path.
 /// @throws Error(kInvalidArgument) with both numbers.

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <cmath>
 
 #include "core/check.h"
 #include "models/common/config_reader.h"
@@ -116,12 +115,7 @@ ItemPlan Processor::plan_video(std::int64_t num_frames, std::int64_t width_px,
 
 std::vector<std::int64_t> Processor::sample_frames(std::int64_t total_frames, double video_fps,
                                                    double target_fps) const {
-  auto most = static_cast<double>(std::min(total_frames, kMaxFrames));
-  if (video_fps > 0) {
-    most = std::min(most, std::floor(static_cast<double>(total_frames) / video_fps * target_fps));
-  }
-  return common::spread_frames(0, total_frames - 1,
-                               std::max<std::int64_t>(1, static_cast<std::int64_t>(most)));
+  return common::sample_evenly(total_frames, video_fps, target_fps, kMaxFrames);
 }
 
 void Processor::fill_frame(const ItemPlan& plan, std::int64_t index, const RgbView& frame,

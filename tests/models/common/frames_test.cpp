@@ -90,6 +90,14 @@ TEST(SpreadFrames, GoFromTheFirstToTheLastAndRoundDown) {
   EXPECT_EQ(spread_frames(0, 1, 4), (Indices{0, 0, 0, 1}));
 }
 
+TEST(SampleEvenly, TakesFramesOfTheRateUpToANumber) {
+  using Frames = std::vector<std::int64_t>;
+  EXPECT_EQ(sample_evenly(30, 10, 1, 8), (Frames{0, 14, 29}));
+  EXPECT_EQ(sample_evenly(30, 10, 2, 4), (Frames{0, 9, 19, 29}));
+  EXPECT_EQ(sample_evenly(30, 0, 2, 3), (Frames{0, 14, 29})) << "of an unknown rate";
+  EXPECT_EQ(sample_evenly(3, 30, 2, 8), (Frames{0})) << "at least one";
+}
+
 TEST(PixelOffsets, ReachTheLargestInt32) {
   constexpr std::int64_t kMost = 2147483647;
   EXPECT_NO_THROW(check_pixel_offsets(kMost, 1));
