@@ -37,6 +37,9 @@ Config parse_config(const checkpoint::HfConfig& files) {
   read("pooling_kernel_size", c.grid.spatial_merge_size);
   c.num_hidden_layers =
       common::read_size(vision, "num_hidden_layers", c.num_hidden_layers, common::kMaxDepth);
+  FOVEA_CHECK(c.attention_width() <= common::kMaxSize, kCorruptData, vision.path(), ": ",
+              c.num_attention_heads, " heads of ", c.head_dim, " are wider than ",
+              common::kMaxSize);
   common::check_heads(vision, c.attention_width(), c.num_attention_heads);
   common::require_number(vision, "num_key_value_heads", static_cast<double>(c.num_attention_heads));
   common::require_flag(vision, "attention_bias", false);

@@ -14,7 +14,7 @@
 
 namespace fovea::gemma4 {
 
-/// What pooled rows are shifted and scaled by: (mean - bias) * scale.
+/// A shift and a scale of pooled rows: (mean - bias) * scale.
 struct Standardization {
   Tensor bias;   ///< [hidden_size] f32
   Tensor scale;  ///< [hidden_size] f32

@@ -57,7 +57,9 @@ TEST(Gemma4Config, RefusesWhatTheTowerDoesNotHave) {
                  R"({"rope_parameters": {"rope_type": "yarn"}})");
   expect_refused(ErrorCode::kUnsupported, "hidden_activation: expected gelu_pytorch_tanh",
                  R"({"hidden_activation": "relu"})");
-  expect_refused(ErrorCode::kUnsupported, "head", R"({"head_dim": 60})");
+  expect_refused(ErrorCode::kUnsupported, "head size 60", R"({"head_dim": 60})");
+  expect_refused(ErrorCode::kCorruptData, "12 heads of 1048576 are wider than 1048576",
+                 R"({"head_dim": 1048576})");
   expect_refused(ErrorCode::kCorruptData, "rms_norm_eps: expected a number above 0, got 0",
                  R"({"rms_norm_eps": 0})");
   test::expect_error(ErrorCode::kCorruptData, "hidden_size", [] { (void)parse("{}", "{}"); });
