@@ -49,17 +49,9 @@ class Model final : public common::GridModel {
 
   void fill_inputs(PathId, const GraphCapacity&, std::span<const ItemPart> parts,
                    InputWriter& writer) const override {
-    std::vector<std::vector<ItemPlan>> views;  // of each part
-    for (const ItemPart& part : parts) views.push_back(views_.views_of(part.plan()));
-    std::vector<common::GridRun> runs;
-    for (std::size_t i = 0; i < parts.size(); ++i) {
-      std::span<const std::uint8_t> pixels = parts[i].pixels();
-      for (const ItemPlan& view : views[i]) {
-        runs.push_back({&view, pixels.first(view.pixel_bytes), view.spec.input_rows});
-        pixels = pixels.subspan(view.pixel_bytes);
-      }
-    }
-    common::GridInputs::fill(config_.grid, runs, writer);
+    const common::ViewRuns views(parts,
+                                 [this](const ItemPlan& plan) { return views_.views_of(plan); });
+    common::GridInputs::fill(config_.grid, views.runs(), writer);
   }
 
   void forward(ExecContext& ctx, PathId, const GraphCapacity&, const NamedTensors& in,

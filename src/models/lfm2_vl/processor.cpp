@@ -8,6 +8,7 @@
 #include "core/check.h"
 #include "models/common/config_reader.h"
 #include "models/common/frames.h"
+#include "models/common/grid/inputs.h"
 #include "models/common/processor_file.h"
 #include "models/common/views/tiles.h"
 
@@ -63,17 +64,6 @@ void read_file(const JsonView& file, Processing& p, TokenRange& tokens) {
   };
   check_order("tiles", p.min_tiles, p.max_tiles);
   check_order("image_tokens", tokens.min_image_tokens, tokens.max_image_tokens);
-}
-
-/// The plan of a view, as far as its patches need one.
-ItemPlan plan_of(const GridGeometry& g, Size2d size) {
-  ItemPlan plan;
-  plan.resized_height_px = size.height_px;
-  plan.resized_width_px = size.width_px;
-  plan.grid = {1, size.height_px / g.patch_size, size.width_px / g.patch_size};
-  plan.pixel_bytes = static_cast<std::size_t>(size.height_px * size.width_px * 3);
-  plan.spec.input_rows = plan.grid[1] * plan.grid[2];
-  return plan;
 }
 
 }  // namespace
@@ -172,11 +162,11 @@ ItemPlan Processor::plan_image(std::int64_t width_px, std::int64_t height_px) co
 std::vector<ItemPlan> Processor::views_of(const ItemPlan& plan) const {
   const GridGeometry& g = p_.grid.geometry;
   const std::int64_t tiles = plan.grid[1] * plan.grid[2];
-  if (tiles == 1) return {plan_of(g, {plan.resized_height_px, plan.resized_width_px})};
+  if (tiles == 1) return {common::plan_view(g, {plan.resized_height_px, plan.resized_width_px})};
   std::vector<ItemPlan> views(static_cast<std::size_t>(tiles),
-                              plan_of(g, {p_.tile_size, p_.tile_size}));
+                              common::plan_view(g, {p_.tile_size, p_.tile_size}));
   if (p_.use_thumbnail) {
-    views.push_back(plan_of(g, whole_size(plan.source_height_px, plan.source_width_px)));
+    views.push_back(common::plan_view(g, whole_size(plan.source_height_px, plan.source_width_px)));
   }
   return views;
 }

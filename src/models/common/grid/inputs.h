@@ -1,11 +1,13 @@
 #pragma once
 
+#include <functional>
 #include <span>
 #include <vector>
 
 #include "fovea/tower/models/encoder_graph_model.h"
 #include "fovea/tower/ops/context.h"
 #include "models/common/geometry.h"
+#include "models/common/grid/smart_resize.h"
 #include "models/common/rope.h"
 
 namespace fovea::common {
@@ -34,6 +36,25 @@ struct GridRun {
 /// The rows of patches that a graph has room for.
 [[nodiscard]] std::int64_t patch_capacity(const GridGeometry& geometry,
                                           const GraphCapacity& capacity);
+
+/// The plan of a view that an item is made of, as far as its patches need one.
+[[nodiscard]] ItemPlan plan_view(const GridGeometry& geometry, Size2d size);
+
+/// The grids of items whose units are several views each, every view an attention sequence.
+class ViewRuns {
+ public:
+  using ViewsOf = std::function<std::vector<ItemPlan>(const ItemPlan& plan)>;
+
+  /// @param parts which must outlive this object. @param views_of the views of a unit of an item,
+  /// in the order of their pixels and rows.
+  ViewRuns(std::span<const ItemPart> parts, const ViewsOf& views_of);
+
+  [[nodiscard]] std::span<const GridRun> runs() const noexcept { return runs_; }
+
+ private:
+  std::vector<std::vector<ItemPlan>> views_;  // of a unit of each part
+  std::vector<GridRun> runs_;
+};
 
 /// The inputs of a tower over grids of patches: rows frame by frame in merge-block order, one
 /// attention sequence per temporal patch of an item, or per frame of it.
