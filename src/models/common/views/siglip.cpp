@@ -75,8 +75,13 @@ SiglipTower load_siglip(WeightLoader& loader, const std::string& name, const Sig
 
 BlockSequence load_siglip_blocks(WeightLoader& loader, const std::string& name,
                                  const SiglipConfig& c) {
+  return load_siglip_blocks(loader, name, c, 0, c.num_hidden_layers);
+}
+
+BlockSequence load_siglip_blocks(WeightLoader& loader, const std::string& name,
+                                 const SiglipConfig& c, std::int64_t first, std::int64_t count) {
   std::vector<Block> blocks;
-  for (std::int64_t i = 0; i < c.num_hidden_layers; ++i) {
+  for (std::int64_t i = first; i < first + count; ++i) {
     const auto block = loader.block(i);
     blocks.push_back(load_block(loader, c, cat(name, "encoder.layers.", i, ".")));
   }

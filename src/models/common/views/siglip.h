@@ -59,6 +59,11 @@ struct SiglipTower {
 [[nodiscard]] BlockSequence load_siglip_blocks(WeightLoader& loader, const std::string& name,
                                                const SiglipConfig& config);
 
+/// `count` of them from number `first` on, for towers that do something else in between.
+[[nodiscard]] BlockSequence load_siglip_blocks(WeightLoader& loader, const std::string& name,
+                                               const SiglipConfig& config, std::int64_t first,
+                                               std::int64_t count);
+
 /// The norm behind the blocks, for families that read normed rows.
 [[nodiscard]] LayerNorm load_siglip_norm(WeightLoader& loader, const std::string& name,
                                          const SiglipConfig& config);
