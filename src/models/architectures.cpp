@@ -48,7 +48,7 @@ constexpr Kin kKin[] = {
     {"DeepseekVL", "deepseek_vl"},
     {"Phi4M", "internvl"},
     {"Kimi", "kimi_vl"},
-    {"MiniCPM", "kimi_vl"},
+    {"MiniCPM", "minicpmv4_6"},
     {"Llama4", "llama4"},
     {"Llava", "llama4"},
     {"Molmo", "llama4"},

@@ -18,6 +18,7 @@
 #include "models/kimi_vl/model.h"
 #include "models/lfm2_vl/model.h"
 #include "models/llama4/model.h"
+#include "models/minicpmv4_6/model.h"
 #include "models/mistral3/model.h"
 #include "models/nemotron_h_omni/model.h"
 #include "models/paddleocr_vl/model.h"
@@ -65,6 +66,7 @@ std::span<const ModelFamily* const> model_families() noexcept {
       &siglip2::family(),
       &dino::v2_family(),
       &dino::v3_family(),
+      &minicpmv4_6::family(),
   };
   return families;
 }
