@@ -29,7 +29,7 @@ constexpr Kin kKin[] = {
     {"Cosmos3", "qwen3_vl"},
     {"InternS1_1", "qwen3_vl"},
     {"InternS2", "qwen3_vl"},
-    {"MiniMaxM3", "qwen2_5_vl"},
+    {"MiniMaxM3", "minimax_m3_vl"},
     {"Ernie4_5_VL", "qwen2_vl"},
     {"HunYuanVL", "hunyuan_vl"},
     {"Glm", "glm4v"},

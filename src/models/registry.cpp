@@ -19,6 +19,7 @@
 #include "models/lfm2_vl/model.h"
 #include "models/llama4/model.h"
 #include "models/minicpmv4_6/model.h"
+#include "models/minimax_m3_vl/model.h"
 #include "models/mistral3/model.h"
 #include "models/nemotron_h_omni/model.h"
 #include "models/paddleocr_vl/model.h"
@@ -67,6 +68,7 @@ std::span<const ModelFamily* const> model_families() noexcept {
       &dino::v2_family(),
       &dino::v3_family(),
       &minicpmv4_6::family(),
+      &minimax_m3_vl::family(),
   };
   return families;
 }

@@ -126,6 +126,7 @@ constexpr Published kPublished[] = {
     {"gemma-4-26B-A4B-it", 356, 572794416, 2816, 264},
     {"Nemotron-3-Nano-Omni-30B-A3B-Reasoning", 391, 813524480, 2688, 2040},
     {"MiniCPM-V-4.6", 459, 548266416, 1024, 578},
+    {"MiniMax-M3", 523, 865567232, 6144, 576},
 };
 
 std::string configs() { return FOVEA_TEST_SOURCE_DIR "/tests/configs"; }

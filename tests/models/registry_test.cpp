@@ -41,8 +41,9 @@ constexpr std::array<std::string_view, 11> kInFullSetAlone{
     "gemma3",  "paligemma", "deepseek_vl", "cohere_vision", "mistral3", "paddleocr_vl",
     "lfm2_vl", "clip",      "siglip",      "siglip2",       "dino"};
 constexpr std::array<std::string_view, 9> kInFullSetAlone{
+constexpr std::array<std::string_view, 10> kInFullSetAlone{
     "gemma3",       "paligemma", "deepseek_vl", "cohere_vision", "mistral3",
-    "paddleocr_vl", "lfm2_vl",   "gemma4",      "minicpmv4_6"};
+    "paddleocr_vl", "lfm2_vl",   "gemma4",      "minicpmv4_6",   "minimax_m3_vl"};
 
 TEST(Registry, EveryFamilyHasAGoldenModel) {
   std::set<std::string_view> covered;
