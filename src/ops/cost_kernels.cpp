@@ -76,6 +76,13 @@ void CostKernels::head_attention(const Submission& submission,
   attention(submission, ops::attention_args(args));
 }
 
+void CostKernels::cross_attention(const Submission&, const ops::CrossAttentionArgs& args) const {
+  // Keys of a query as if sequences had equally many of both.
+  const auto seqs = static_cast<double>(args.cu_queries.shape[0] - 1);
+  flops_ += 4.0 * static_cast<double>(args.q.shape[0]) * static_cast<double>(args.kv.shape[0]) /
+            seqs * static_cast<double>(args.num_heads) * static_cast<double>(args.head_dim);
+}
+
 void CostKernels::projected_attention(const Submission& submission,
                                       const ops::ProjectedAttentionArgs& args) const {
   const Arena::Scope scope(submission.arena);
@@ -115,6 +122,8 @@ void CostKernels::copy_row_blocks(const Submission&, const ops::CopyRowBlocksArg
 void CostKernels::add_table(const Submission&, const ops::AddTableArgs&) const {}
 
 void CostKernels::mean_row_blocks(const Submission&, const ops::MeanRowBlocksArgs&) const {}
+
+void CostKernels::mean_sequences(const Submission&, const ops::MeanSequencesArgs&) const {}
 
 void CostKernels::im2col_3x3(const Submission&, const ops::Im2colArgs&) const {}
 

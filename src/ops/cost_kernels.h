@@ -37,6 +37,8 @@ class CostKernels final : public Kernels {
   [[nodiscard]] std::size_t attention_workspace(const ops::AttentionArgs& args) const override;
   void head_attention(const Submission& submission,
                       const ops::HeadAttentionArgs& args) const override;
+  void cross_attention(const Submission& submission,
+                       const ops::CrossAttentionArgs& args) const override;
   void projected_attention(const Submission& submission,
                            const ops::ProjectedAttentionArgs& args) const override;
   /// Nothing, so that the ops of the blocks are counted one by one.
@@ -60,6 +62,8 @@ class CostKernels final : public Kernels {
   void add_table(const Submission& submission, const ops::AddTableArgs& args) const override;
   void mean_row_blocks(const Submission& submission,
                        const ops::MeanRowBlocksArgs& args) const override;
+  void mean_sequences(const Submission& submission,
+                      const ops::MeanSequencesArgs& args) const override;
   void im2col_3x3(const Submission& submission, const ops::Im2colArgs& args) const override;
   void grid_attention(const Submission& submission,
                       const ops::GridAttentionArgs& args) const override;

@@ -9,6 +9,7 @@
 #include "fovea/tower/ops/activate.h"
 #include "fovea/tower/ops/attention.h"
 #include "fovea/tower/ops/blocks.h"
+#include "fovea/tower/ops/cross_attention.h"
 #include "fovea/tower/ops/grid.h"
 #include "fovea/tower/ops/linear.h"
 #include "fovea/tower/ops/norm.h"
@@ -45,6 +46,8 @@ class Kernels {
   /// Bytes that attention() takes from the arena for these shapes; what pointers refer to is not
   /// read. For those who size arenas.
   [[nodiscard]] virtual std::size_t attention_workspace(const ops::AttentionArgs& args) const = 0;
+  virtual void cross_attention(const Submission& submission,
+                               const ops::CrossAttentionArgs& args) const = 0;
   /// Takes what attention() over attention_args(args) takes.
   virtual void head_attention(const Submission& submission,
                               const ops::HeadAttentionArgs& args) const = 0;
@@ -83,6 +86,8 @@ class Kernels {
   virtual void add_table(const Submission& submission, const ops::AddTableArgs& args) const = 0;
   virtual void mean_row_blocks(const Submission& submission,
                                const ops::MeanRowBlocksArgs& args) const = 0;
+  virtual void mean_sequences(const Submission& submission,
+                              const ops::MeanSequencesArgs& args) const = 0;
   virtual void im2col_3x3(const Submission& submission, const ops::Im2colArgs& args) const = 0;
   virtual void grid_attention(const Submission& submission,
                               const ops::GridAttentionArgs& args) const = 0;

@@ -29,12 +29,15 @@ TEST_P(ActivationDtypeTest, OthersAreRefused) {
   const Tensor y = wrong({4, 24});
   const Tensor doubled = wrong({4, 48});
   const Tensor heads = wrong({4, 8});
+  const Tensor queries = wrong({4, 8});
+  const Tensor pairs = wrong({4, 16});
   const Tensor taps = wrong({4, 9 * 24});
   const Tensor columns = zeros({24});
   const Tensor table = zeros({4, 24});
   const Tensor byte_values = zeros({3, 256});
   const Tensor distances = zeros({3, 8});
   const Tensor indices = f.ints({4}, {0, 1, 2, 3});
+  const Tensor offsets = f.ints({5}, {0, 1, 2, 3, 4});
   const Tensor places = f.ints({4, 4}, std::vector<std::int32_t>(16, 0));
   const Tensor pixels = f.bytes(std::vector<std::uint8_t>(24, 0));
   const std::vector<float> weight(24 * 24, 0.0f);
@@ -153,6 +156,21 @@ TEST_P(ActivationDtypeTest, OthersAreRefused) {
       {"mean_row_blocks",
        [&](ExecContext& ctx) {
          ops::mean_row_blocks(ctx, {.x = x.view(), .block_rows = 1, .out = y.view()});
+       }},
+      {"mean_sequences",
+       [&](ExecContext& ctx) {
+         ops::mean_sequences(ctx, {.x = x.view(), .cu_seqlens = offsets.view(), .out = y.view()});
+       }},
+      {"cross_attention",
+       [&](ExecContext& ctx) {
+         ops::cross_attention(ctx, {.q = queries.view(),
+                                    .kv = pairs.view(),
+                                    .cu_queries = offsets.view(),
+                                    .cu_keys = offsets.view(),
+                                    .num_heads = 1,
+                                    .head_dim = 8,
+                                    .scale = 1,
+                                    .out = heads.view()});
        }},
       {"im2col_3x3", [&](ExecContext& ctx) {
          ops::im2col_3x3(ctx, {x.view(), 2, 2, 1, {}, taps.view()});

@@ -4,6 +4,7 @@
 #include "core/check.h"
 #include "core/thread_pool.h"
 #include "ops/cpu/attention/attention.h"
+#include "ops/cpu/attention/cross_attention.h"
 #include "ops/cpu/gemm/gemm.h"
 #include "ops/cpu/isa/isa_kernels.h"
 #include "ops/cpu/rowwise/rowwise.h"
@@ -85,6 +86,11 @@ class CpuKernels final : public Kernels {
   [[nodiscard]] std::size_t attention_workspace(const ops::AttentionArgs& args) const override {
     return cpu::attention_workspace(args, num_threads_, attention_kernel(args));
   }
+  void cross_attention(const Submission& submission,
+                       const ops::CrossAttentionArgs& args) const override {
+    check_f32("cross_attention", args.q);
+    cpu::cross_attention(submission.stream, args, kernels_.rows.attend);
+  }
   void head_attention(const Submission& submission,
                       const ops::HeadAttentionArgs& args) const override {
     check_f32("head_attention", args.qkv);
@@ -149,6 +155,11 @@ class CpuKernels final : public Kernels {
                        const ops::MeanRowBlocksArgs& args) const override {
     check_f32("mean_row_blocks", args.out);
     cpu::mean_row_blocks(submission.stream, args);
+  }
+  void mean_sequences(const Submission& submission,
+                      const ops::MeanSequencesArgs& args) const override {
+    check_f32("mean_sequences", args.out);
+    cpu::mean_sequences(submission.stream, args);
   }
   void im2col_3x3(const Submission& submission, const ops::Im2colArgs& args) const override {
     check_f32("im2col_3x3", args.x);

@@ -3,6 +3,7 @@
 
 #include "core/check.h"
 #include "ops/cuda/attention/attention.h"
+#include "ops/cuda/attention/cross_attention.h"
 #include "ops/cuda/common/operand_check.h"
 #include "ops/cuda/common/submission.h"
 #include "ops/cuda/gemm/gemm.h"
@@ -80,6 +81,10 @@ class CudaKernels final : public Kernels {
                       const ops::HeadAttentionArgs& args) const override {
     attention_.run(submission, args);
   }
+  void cross_attention(const Submission& submission,
+                       const ops::CrossAttentionArgs& args) const override {
+    cuda::cross_attention(stream_of(submission), args, num_sms_);
+  }
   void projected_attention(const Submission& submission,
                            const ops::ProjectedAttentionArgs& args) const override {
     attention_.run(submission, args);
@@ -132,6 +137,10 @@ class CudaKernels final : public Kernels {
   void mean_row_blocks(const Submission& submission,
                        const ops::MeanRowBlocksArgs& args) const override {
     cuda::mean_row_blocks(stream_of(submission), args, num_sms_);
+  }
+  void mean_sequences(const Submission& submission,
+                      const ops::MeanSequencesArgs& args) const override {
+    cuda::mean_sequences(stream_of(submission), args, num_sms_);
   }
   void im2col_3x3(const Submission& submission, const ops::Im2colArgs& args) const override {
     cuda::im2col_3x3(stream_of(submission), args, num_sms_);

@@ -150,6 +150,64 @@ void gate_row(ops::Activation activation, float limit, const float* gate, const 
   });
 }
 
+/// Keys whose weights are computed together.
+inline constexpr std::int64_t kAttendedKeys = 64;
+
+/// weights[j] = scale * q . k_j for `count` keys. @return the largest of them and `largest`.
+template <class V>
+float score_keys(const AttendTask& task, const float* k, std::int64_t count, float largest,
+                 float* weights) {
+  for (std::int64_t j = 0; j < count; ++j, k += task.stride) {
+    typename V::Reg sum = V::broadcast(0.0f);
+    for_vectors<V>(task.head_dim, [&](std::int64_t c, std::int64_t width) {
+      sum = V::fma(load_up_to<V>(task.q + c, width), load_up_to<V>(k + c, width), sum);
+    });
+    weights[j] = task.scale * V::sum(sum);
+    largest = largest < weights[j] ? weights[j] : largest;
+  }
+  return largest;
+}
+
+/// Softmax of a stream of blocks of keys: what came before is scaled down to a new maximum.
+template <class V>
+void attend_query(const AttendTask& task) {
+  using Reg = typename V::Reg;
+  float weights[kAttendedKeys] = {};
+  float largest = -__builtin_huge_valf();
+  float total = 0;
+  for_vectors<V>(task.head_dim, [&](std::int64_t c, std::int64_t width) {
+    store_up_to<V>(task.out + c, V::broadcast(0.0f), width);
+  });
+  for (std::int64_t first = 0; first < task.num_keys; first += kAttendedKeys) {
+    const std::int64_t rest = task.num_keys - first;
+    const std::int64_t count = rest < kAttendedKeys ? rest : kAttendedKeys;
+    const float most = score_keys<V>(task, task.k + first * task.stride, count, largest, weights);
+    const Reg shrink = exponential<V>(V::broadcast(largest - most));
+    float first_shrink[V::kWidth];
+    V::store(first_shrink, shrink);
+    for_vectors<V>(count, [&](std::int64_t j, std::int64_t width) {
+      const Reg away = V::sub(load_up_to<V>(weights + j, width), V::broadcast(most));
+      store_up_to<V>(weights + j, exponential<V>(away), width);
+    });
+    total *= first_shrink[0];
+    for (std::int64_t j = 0; j < count; ++j) total += weights[j];
+    largest = most;
+    for_vectors<V>(task.head_dim, [&](std::int64_t c, std::int64_t width) {
+      Reg sum = V::mul(load_up_to<V>(task.out + c, width), shrink);
+      const float* v = task.v + first * task.stride + c;
+      for (std::int64_t j = 0; j < count; ++j, v += task.stride) {
+        sum = V::fma(V::broadcast(weights[j]), load_up_to<V>(v, width), sum);
+      }
+      store_up_to<V>(task.out + c, sum, width);
+    });
+  }
+  if (task.num_keys == 0) return;
+  const Reg inverse = V::broadcast(1.0f / total);
+  for_vectors<V>(task.head_dim, [&](std::int64_t c, std::int64_t width) {
+    store_up_to<V>(task.out + c, V::mul(load_up_to<V>(task.out + c, width), inverse), width);
+  });
+}
+
 template <class V>
 constexpr RowKernels row_kernels() {
   return {.layer_norm = &layer_norm_rows<V>,
@@ -157,7 +215,8 @@ constexpr RowKernels row_kernels() {
           .rotate = &rotate_heads<V>,
           .add_weighted4 = &add_weighted4_row<V>,
           .activate = &activate_row<V>,
-          .gate = &gate_row<V>};
+          .gate = &gate_row<V>,
+          .attend = &attend_query<V>};
 }
 
 }  // namespace fovea::cpu

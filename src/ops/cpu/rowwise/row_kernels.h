@@ -35,6 +35,21 @@ using ActivateRow = void (*)(ops::Activation activation, float* x, std::int64_t 
 using GateRow = void (*)(ops::Activation activation, float limit, const float* gate,
                          const float* up, float* out, std::int64_t cols);
 
+/// One head of a query and the keys that it attends to.
+struct AttendTask {
+  const float* q;  ///< [head_dim]
+  const float* k;  ///< of the first key; the next is `stride` floats further on
+  const float* v;  ///< the same of values
+  std::int64_t num_keys;
+  std::int64_t stride;
+  std::int64_t head_dim;
+  float scale;
+  float* out;  ///< [head_dim]
+};
+
+/// out[c] = sum over keys j of softmax_j(scale * q . k_j) v_j[c]; zeros without keys.
+using AttendQuery = void (*)(const AttendTask& task);
+
 /// The row-wise kernels of a unit.
 struct RowKernels {
   NormRows layer_norm;
@@ -43,6 +58,7 @@ struct RowKernels {
   AddWeighted4 add_weighted4;
   ActivateRow activate;
   GateRow gate;
+  AttendQuery attend;
 };
 
 }  // namespace fovea::cpu
