@@ -8,6 +8,7 @@
 #include <memory>
 #include <new>
 #include <string_view>
+#include <utility>
 
 #include "errors.h"
 #include "flags/removed_flags.h"
@@ -183,19 +184,20 @@ void check_written() {
 /// Leaves the line in `run`, in flags of this program. Returns an exit code if the run ends here.
 std::optional<int> translate(Run& run, std::vector<std::string> arguments) {
   dash_flag_names(arguments);
+  const CLI::App* const verb = named_verb(run.app, arguments);
   try {
-    run.line = translate_vllm(arguments);
+    run.line = translate_vllm(std::move(arguments));
     return std::nullopt;
   } catch (const UsageError& error) {
-    return report_usage(run, named_verb(run.app, arguments), error.what());
+    return report_usage(run, verb, error.what());
   }
 }
 
-/// Parses the line and, if that went well, leaves the action in the program. Returns an exit code
-/// if the run ends here.
+/// Parses the line, of which the arguments are gone then, and, if that went well, leaves the action
+/// in the program. Returns an exit code if the run ends here.
 std::optional<int> parse(Run& run) {
   CLI::App& app = run.app;
-  std::vector<std::string> arguments = run.line.arguments;
+  std::vector<std::string> arguments = std::move(run.line.arguments);
   std::reverse(arguments.begin(), arguments.end());  // the order this parser wants
   try {
     app.parse(std::move(arguments));

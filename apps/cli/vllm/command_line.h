@@ -4,6 +4,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace fovea::cli {
@@ -25,7 +26,8 @@ class CommandLine {
   /// Puts words behind all others, but in front of "--".
   void put(std::initializer_list<std::string> words);
 
-  [[nodiscard]] const std::vector<std::string>& words() const noexcept { return words_; }
+  [[nodiscard]] const std::vector<std::string>& words() const& noexcept { return words_; }
+  [[nodiscard]] std::vector<std::string> words() && noexcept { return std::move(words_); }
 
  private:
   using Words = std::vector<std::string>;

@@ -5,6 +5,7 @@
 #include <array>
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include "core/json_writer.h"
 #include "errors.h"
@@ -38,7 +39,7 @@ class Translator {
     translate_attention();
     if (line_.is({"serve"})) translate_transfer();
     if (line_.is({"bench", "mm-processor"})) leave_out_text();
-    result_.arguments = line_.words();
+    result_.arguments = std::move(line_).words();
     return std::move(result_);
   }
 
