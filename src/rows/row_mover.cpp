@@ -147,11 +147,8 @@ void RowMover::move(std::vector<RowMove> moves, Stream* queue) {
   }
   if (queue != nullptr) copy_to_gpus(moves, *queue);
   finish_host();  // its rows are in the memory that is next
-  std::vector<RowMove> to_host;
-  for (RowMove& move : moves) {
-    if (!move.target.is_on_gpu()) to_host.push_back(std::move(move));
-  }
-  if (!to_host.empty()) start_to_host(std::move(to_host));
+  std::erase_if(moves, [](const RowMove& move) { return move.target.is_on_gpu(); });
+  if (!moves.empty()) start_to_host(std::move(moves));
 }
 
 void RowMover::copy_to_gpus(std::span<RowMove> moves, Stream& queue) {
