@@ -195,6 +195,7 @@ std::vector<std::vector<CallBatch>> pack_whole(const CallLimits& limits, CallSiz
 /// Items, and shares of items that all replicas had better encode together.
 std::vector<ItemPiece> pieces_of(const CallLimits& limits, CallSizes sizes) {
   std::vector<ItemSpec> specs;
+  specs.reserve(sizes.size());
   for (const std::optional<ItemPlan>& size : sizes) {
     specs.push_back(size ? size->spec : ItemSpec{});
     if (limits.packing != PackingPolicy::kUnits) specs.back().units = {};

@@ -78,6 +78,8 @@ void ReplicaSession::begin(std::span<const TowerItem> items, const EncodeOptions
   RunTimes times;
   std::vector<const PreparedItem*> prepared;
   std::vector<ItemShare> shares;
+  prepared.reserve(items.size());
+  shares.reserve(items.size());
   for (const TowerItem& item : items) {
     prepared.push_back(item.prepared);
     shares.push_back(item.share);
