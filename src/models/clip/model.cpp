@@ -24,7 +24,7 @@ common::ViewTower describe(const Config& c, TowerOutput output) {
                                                 .chunk_stages = {}},
                                      .max_item_views = 1}},
                           .vectors = vectors,
-                          .facts = common::clip_facts(c.tower)};
+                          .facts = common::siglip_facts(c.tower)};
   tower.facts.emplace_back("vector", cat(c.vector_width()));
   return tower;
 }

@@ -6,13 +6,12 @@ namespace fovea::clip {
 
 Weights load_weights(common::WeightLoader& loader, const Config& c, TowerOutput output,
                      const media::NormalizeTable& normalize) {
-  Weights w{.tower = common::load_clip(loader, c.tower_name, c.tower, c.tower.num_hidden_layers,
-                                       normalize),
+  Weights w{.tower = common::load_clip(loader, c.tower_name, c.tower, normalize),
             .post_layernorm = {},
             .visual_projection = {},
             .unit = {}};
   if (output == TowerOutput::kRows) return w;
-  w.post_layernorm = common::load_clip_norm(loader, c.tower_name, c.tower);
+  w.post_layernorm = common::load_siglip_norm(loader, c.tower_name, c.tower);
   if (c.projection_dim > 0) {
     w.visual_projection = loader.linear("visual_projection", c.projection_dim,
                                         {c.tower.hidden_size}, common::WeightLoader::Bias::kNo);

@@ -164,6 +164,16 @@ TEST(ReadSquareView, HoldsWholeTokens) {
                      [&] { (void)read(R"({"num_channels": 1})"); });
 }
 
+TEST(ReadSquareView, LeavesOutPixelsBeyondTheLastPatchWhereATokenIsOne) {
+  const auto read = [](const std::string& text) {
+    const JsonDocument document = parse(text);
+    return read_square_view(document.root(), {.side_px = 384, .patch_px = 14});
+  };
+  EXPECT_EQ(read("{}").patches(), 729);
+  test::expect_error(ErrorCode::kCorruptData, "image_size: 384 pixels hold no patch of 385",
+                     [&] { (void)read(R"({"patch_size": 385})"); });
+}
+
 using ops::Activation;
 
 TEST(ParseActivation, KnowsEveryNameOfTheTable) {

@@ -43,8 +43,9 @@ SiglipConfig read_siglip(const JsonView& vision) {
 SiglipConfig read_siglip_layers(const JsonView& vision, SiglipConfig c) {
   read_transformer(vision, c);
   c.layer_norm_eps = read_positive(vision, "layer_norm_eps", c.layer_norm_eps);
-  c.hidden_act = parse_activation(vision.string_or("hidden_act", "gelu_pytorch_tanh"),
-                                  vision.path() + ".hidden_act");
+  if (const auto name = vision.find("hidden_act")) {
+    c.hidden_act = parse_activation(name->as_string(), name->path());
+  }
   return c;
 }
 
