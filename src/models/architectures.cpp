@@ -98,6 +98,10 @@ std::optional<std::string_view> known_name(const Accepts& accepts) {
   return std::nullopt;
 }
 
+bool has_name(const ModelFamily& family, std::string_view architecture) {
+  return std::ranges::find(family.architectures, architecture) != family.architectures.end();
+}
+
 std::string refusal(std::string_view architecture) {
   const std::string_view nearest = nearest_family(architecture);
   std::string text = cat("architecture \"", architecture, "\" is not supported; ");
@@ -114,11 +118,6 @@ std::string refusal(std::string_view architecture) {
 }
 
 }  // namespace
-
-ModelFamily family_of(const checkpoint::HfConfig& files) {
-  return files.tower.empty() ? find_family(known_architecture(files))
-                             : load_tower_library(files.tower);
-}
 
 std::string_view known_architecture(const checkpoint::HfConfig& files) {
   if (!files.tower.empty()) return load_tower_library(files.tower).architectures.front();
@@ -140,12 +139,25 @@ std::string_view known_architecture(const checkpoint::HfConfig& files) {
 }
 
 const ModelFamily& find_family(std::string_view architecture) {
+  const ModelFamily* found = nullptr;
   for (const ModelFamily* family : model_families()) {
-    if (std::ranges::find(family->architectures, architecture) != family->architectures.end()) {
-      return *family;
-    }
+    if (!has_name(*family, architecture)) continue;
+    if (family->tower.empty()) return *family;
+    found = family;
   }
-  throw Error(ErrorCode::kUnsupported, refusal(architecture));
+  FOVEA_CHECK(found != nullptr, kUnsupported, refusal(architecture));
+  return *found;
+}
+
+ModelFamily family_of(const checkpoint::HfConfig& files) {
+  if (!files.tower.empty()) return load_tower_library(files.tower);
+  const std::string_view architecture = known_architecture(files);
+  for (const ModelFamily* family : model_families()) {
+    if (family->tower.empty() || !has_name(*family, architecture)) continue;
+    const auto vision = files.config.root().find("vision_config");
+    if (vision && vision->string_or("model_type", "") == family->tower) return *family;
+  }
+  return find_family(architecture);
 }
 
 std::string_view nearest_family(std::string_view architecture) {

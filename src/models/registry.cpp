@@ -52,6 +52,7 @@ std::span<const ModelFamily* const> model_families() noexcept {
       &cohere_vision::cohere2_family(),
       &cohere_vision::aya_family(),
       &mistral3::family(),
+      &mistral3::pixtral_family(),
       &mistral3::light_on_ocr_family(),
       &paddleocr_vl::family(),
       &lfm2_vl::family(),

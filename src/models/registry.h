@@ -66,17 +66,23 @@ struct ModelFamily {
                                                      const MediaOptions& media,
                                                      common::WeightLoader& loader,
                                                      TowerOutput output) = nullptr;
+
+  /// vision_config.model_type of its checkpoints, where another family has the same architectures
+  /// with any other tower; empty: it has any.
+  std::string_view tower = {};
 };
 
 /// All families, in the order of docs/models.md.
 [[nodiscard]] std::span<const ModelFamily* const> model_families() noexcept;
 
-/// The family of an architecture string.
+/// The family of an architecture string; of several, that for any tower.
 /// @throws Error(kUnsupported) with the nearest family, if there is one, and the known names.
 [[nodiscard]] const ModelFamily& find_family(std::string_view architecture);
 
-/// The family of a checkpoint: that of its architecture, or the tower of the library that it is to
-/// be encoded with. @throws as known_architecture, find_family and load_tower_library.
+/// The family of a checkpoint: of those of its architecture that for its tower, or the tower of the
+/// library that it is to be encoded with.
+/// @throws as known_architecture and load_tower_library, and Error(kCorruptData) for a tower whose
+/// name is no text.
 [[nodiscard]] ModelFamily family_of(const checkpoint::HfConfig& files);
 
 /// Which of the families' architectures a checkpoint has: the first of its `architectures` that a

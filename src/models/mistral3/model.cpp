@@ -34,8 +34,9 @@ std::unique_ptr<EncoderGraphModel> make(const checkpoint::HfConfig& files,
       describe(config), std::move(processing), config, std::move(weights), &forward);
 }
 
-constexpr std::array<std::string_view, 2> kVisionTower{"Mistral3ForConditionalGeneration",
-                                                       "LlavaForConditionalGeneration"};
+constexpr std::string_view kAnchor = "vision_tower.patch_conv.weight";
+constexpr std::array<std::string_view, 1> kMistral3{"Mistral3ForConditionalGeneration"};
+constexpr std::array<std::string_view, 1> kPixtral{"LlavaForConditionalGeneration"};
 /// The published name, and that of transformers.
 constexpr std::array<std::string_view, 2> kLightOnOcr{"LightOnOCRForConditionalGeneration",
                                                       "LightOnOcrForConditionalGeneration"};
@@ -44,10 +45,20 @@ constexpr std::array<std::string_view, 2> kLightOnOcr{"LightOnOCRForConditionalG
 
 const ModelFamily& family() noexcept {
   static constexpr ModelFamily kFamily{.name = "mistral3",
-                                       .architectures = kVisionTower,
+                                       .architectures = kMistral3,
                                        .anchor_folder = "",
-                                       .anchor_tensor = "vision_tower.patch_conv.weight",
+                                       .anchor_tensor = kAnchor,
                                        .make = &make};
+  return kFamily;
+}
+
+const ModelFamily& pixtral_family() noexcept {
+  static constexpr ModelFamily kFamily{.name = "mistral3",
+                                       .architectures = kPixtral,
+                                       .anchor_folder = "",
+                                       .anchor_tensor = kAnchor,
+                                       .make = &make,
+                                       .tower = "pixtral"};
   return kFamily;
 }
 

@@ -47,8 +47,10 @@ struct Weights {
 void forward(ExecContext& ctx, const Config& config, const Weights& weights,
              const common::GridInputs& in, TensorView out);
 
-/// Mistral 3 and Pixtral.
+/// Mistral 3.
 [[nodiscard]] const ModelFamily& family() noexcept;
+/// Pixtral, whose architecture LLaVA has with other towers.
+[[nodiscard]] const ModelFamily& pixtral_family() noexcept;
 /// LightOnOCR, whose tensors have other names.
 [[nodiscard]] const ModelFamily& light_on_ocr_family() noexcept;
 
