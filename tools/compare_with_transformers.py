@@ -61,7 +61,9 @@ def reference_rows(model, processor, path):
         name: value.float() if value.is_floating_point() else value for name, value in inputs.items() if name in known
     }
     if "vision_feature_select_strategy" in known:
-        arguments["vision_feature_select_strategy"] = "default"
+        arguments["vision_feature_select_strategy"] = getattr(
+            model.config, "vision_feature_select_strategy", "default"
+        )
     with torch.no_grad():
         out = model.get_image_features(**arguments)
         if model.config.model_type == "llama4":  # the projector stands behind the features
