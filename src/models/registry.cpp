@@ -20,6 +20,7 @@
 #include "models/llama4/model.h"
 #include "models/minicpmv4_6/model.h"
 #include "models/minimax_m3_vl/model.h"
+#include "models/llava/model.h"
 #include "models/mistral3/model.h"
 #include "models/nemotron_h_omni/model.h"
 #include "models/paddleocr_vl/model.h"
@@ -70,6 +71,9 @@ std::span<const ModelFamily* const> model_families() noexcept {
       &dino::v3_family(),
       &minicpmv4_6::family(),
       &minimax_m3_vl::family(),
+      &llava::family(),
+      &llava::next_family(),
+      &llava::onevision_family(),
   };
   return families;
 }

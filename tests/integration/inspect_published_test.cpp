@@ -23,7 +23,8 @@ struct Published {
 /// from these files; the shapes of all tensors were compared, too. The authors' format of InternVL
 /// stores q, k and v as one, Qwen2.5-Omni as three. The numbers of EXAONE and GLM-OCR are sums over
 /// the tensors of their modules in transformers 5.24; from Kimi-VL on, but for Llama 4, they are
-/// sums over the tensors that docs/reference lists; DeepSeek-OCR's (without the patch embedding of
+/// sums over the tensors that docs/reference lists, of Idefics3, SmolVLM and LLaVA those of the
+/// modules of transformers 5.24 that run; DeepSeek-OCR's (without the patch embedding of
 /// CLIP, which nothing reads) is also the size of its file.
 constexpr Published kPublished[] = {
     {"Qwen2-VL-2B-Instruct", 391, 665271296, 1536, 2691},
@@ -127,6 +128,15 @@ constexpr Published kPublished[] = {
     {"Nemotron-3-Nano-Omni-30B-A3B-Reasoning", 391, 813524480, 2688, 2040},
     {"MiniCPM-V-4.6", 459, 548266416, 1024, 578},
     {"MiniMax-M3", 523, 865567232, 6144, 576},
+    {"llava-1.5-7b-hf", 377, 311888896, 4096, 576},
+    {"llava-1.5-13b-hf", 377, 322376704, 5120, 576},
+    {"llava-v1.6-mistral-7b-hf", 378, 311892992, 4096, 1948},
+    {"llava-v1.6-vicuna-7b-hf", 378, 311892992, 4096, 1948},
+    {"llava-v1.6-vicuna-13b-hf", 378, 322381824, 5120, 1948},
+    {"llava-v1.6-34b-hf", 378, 349650944, 7168, 1948},
+    {"llava-onevision-qwen2-0.5b-ov-hf", 424, 399583136, 896, 7269},
+    {"llava-onevision-qwen2-7b-ov-hf", 424, 414730016, 3584, 7269},
+    {"llava-onevision-qwen2-72b-ov-hf", 424, 474316064, 8192, 7269},
 };
 
 std::string configs() { return FOVEA_TEST_SOURCE_DIR "/tests/configs"; }

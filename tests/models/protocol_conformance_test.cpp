@@ -2,6 +2,7 @@
 // a checkpoint; a new model is tested without touching this file.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <random>
 #include <set>
 
@@ -143,7 +144,10 @@ TEST_P(Conformance, RowsAreTheSameBitsHoweverTheyAreRun) {
     EXPECT_EQ(m_.run(manager, items, false), alone) << "first replay";
     manager.fill_memory_with_nan();
     EXPECT_EQ(m_.run(manager, items, false), alone) << "replay over memory full of NaN";
-    EXPECT_GT(manager.stats().graph_hits + manager.stats().graph_partial, 0);
+    const bool fits = std::ranges::any_of(storage, [&](const PreparedItem& item) {
+      return std::ranges::max(item.plan.spec.path_tokens) <= largest;
+    });
+    EXPECT_TRUE(!fits || manager.stats().graph_hits + manager.stats().graph_partial > 0);
   }
 }
 

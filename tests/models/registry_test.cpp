@@ -44,6 +44,9 @@ constexpr std::array<std::string_view, 9> kInFullSetAlone{
 constexpr std::array<std::string_view, 10> kInFullSetAlone{
     "gemma3",       "paligemma", "deepseek_vl", "cohere_vision", "mistral3",
     "paddleocr_vl", "lfm2_vl",   "gemma4",      "minicpmv4_6",   "minimax_m3_vl"};
+constexpr std::array<std::string_view, 9> kInFullSetAlone{
+    "gemma3",       "paligemma", "deepseek_vl", "cohere_vision", "mistral3",
+    "paddleocr_vl", "lfm2_vl",   "idefics3",    "llava"};
 
 TEST(Registry, EveryFamilyHasAGoldenModel) {
   std::set<std::string_view> covered;
@@ -77,6 +80,19 @@ TEST(Registry, TheFirstKnownOfAllArchitecturesCounts) {
   EXPECT_EQ(architecture_of(R"("architectures": ["MyReranker", "Qwen2VLForConditionalGeneration",
                                 "Glm4vForConditionalGeneration"], "model_type": "qwen3_vl")"),
             kWanted);
+}
+
+TEST(Registry, OneArchitectureMayHaveTwoTowers) {
+  const auto family_of = [](const std::string& vision) {
+    return find_family(test::config_files(
+                           {.config = R"({"architectures": ["LlavaForConditionalGeneration"])" +
+                                      vision + "}"}))
+        .name;
+  };
+  EXPECT_EQ(family_of(R"(, "vision_config": {"model_type": "pixtral"})"), "mistral3");
+  EXPECT_EQ(family_of(R"(, "vision_config": {"model_type": "clip_vision_model"})"), "llava");
+  EXPECT_EQ(family_of(R"(, "vision_config": {})"), "llava");
+  EXPECT_EQ(family_of(""), "llava");
 }
 
 TEST(Registry, AModelTypeMeansTheArchitectureThatIsSpelledAlike) {
@@ -132,9 +148,9 @@ TEST(Registry, TheNearestFamilyOfAKnownArchitectureIsAFamily) {
   std::set<std::string_view> names;
   for (const ModelFamily* family : model_families()) names.insert(family->name);
   for (const char* unknown :
-       {"Qwen2_5X", "ColQwen2X", "InternS1_1X", "MiniMaxM3X", "NVLM_D",
-                              "Cohere3X", "Gemma4X", "KimiX", "Llama4X", "DeepseekX",
-                              "UnlimitedOCRX", "StepX", "MolmoX", "HunYuanVLX", "ColIdefics3X"}) {
+       {"Qwen2_5X", "ColQwen2X", "InternS1_1X", "MiniMaxM3X", "NVLM_D", "Cohere3X", "Gemma4X",
+        "KimiX", "Llama4X", "DeepseekX", "UnlimitedOCRX", "StepX", "MolmoX", "HunYuanVLX",
+        "ColIdefics3X", "VipLlavaX"}) {
     EXPECT_TRUE(names.contains(nearest_family(unknown))) << unknown;
   }
 }

@@ -30,8 +30,10 @@ std::vector<BufferDecl> ViewModel::inputs(PathId path, const GraphCapacity& capa
 
 void ViewModel::fill_inputs(PathId path, const GraphCapacity& capacity,
                             std::span<const ItemPart> parts, InputWriter& writer) const {
-  std::byte* to = ViewInputs::fill(layout(path), views_of(path, capacity), views_of(parts),
-                                   parts.size(), writer);
+  std::int64_t views = 0;  // an item that is one unit may have several
+  for (const ItemPart& part : parts) views += part.tokens() / layout(path).tokens;
+  std::byte* to =
+      ViewInputs::fill(layout(path), views_of(path, capacity), views, parts.size(), writer);
   for (const ItemPart& part : parts) {
     const std::span<const std::uint8_t> pixels = part.pixels();
     writer.copy(to, pixels);

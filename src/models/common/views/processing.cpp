@@ -28,7 +28,7 @@ ViewProcessing read_view_processing(const checkpoint::HfConfig& files, const Squ
   ViewProcessing p{.view = view,
                    .engine = resize_engine(media, media::ResizeEngine::kTorchvision),
                    .filter = reference.filter,
-                   .scaling = {},
+                   .scaling = reference.without_file,
                    .assumptions = {},
                    .sources = {}};
   const auto file = files.image_processor();

@@ -29,7 +29,8 @@ struct ViewProcessing {
 /// A processor class of the reference.
 struct ViewProcessorClass {
   media::ResizeFilter filter = media::ResizeFilter::kBicubic;  ///< no other is supported
-  PixelScaling scaling{};  ///< where a file is silent; without a file it is 0.5 for all channels
+  PixelScaling scaling{};                                      ///< where a file is silent
+  PixelScaling without_file{};  ///< where there is none: what the released checkpoints have
 };
 
 /// @param view of the tower, whose size the file may repeat.
