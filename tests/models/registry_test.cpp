@@ -51,7 +51,7 @@ constexpr std::array<std::string_view, 9> kInFullSetAlone{
 TEST(Registry, EveryFamilyHasAGoldenModel) {
   std::set<std::string_view> covered;
   for (const std::string& folder : test::supported_golden_models()) {
-    covered.insert(find_family(checkpoint::read_hf_config(folder)).name);
+    covered.insert(family_of(checkpoint::read_hf_config(folder)).name);
   }
   for (const ModelFamily* family : model_families()) {
     const bool elsewhere =

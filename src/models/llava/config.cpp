@@ -85,7 +85,7 @@ Config parse_config(const checkpoint::HfConfig& files, Format format) {
     c.tower = common::read_clip(vision);
   } else {
     c.tower = common::read_siglip_layers(vision, {});
-    c.tower.view = common::read_ragged_view(vision, c.tower.view);
+    c.tower.view = common::read_square_view(vision, c.tower.view);
   }
   check_rows(root, c);
   c.tower.num_hidden_layers =
