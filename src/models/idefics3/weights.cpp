@@ -1,8 +1,8 @@
 // The tensors of the tower and the connector.
-#include <algorithm>
 #include <span>
 #include <vector>
 
+#include "core/check.h"
 #include "models/common/views/layers.h"
 #include "models/idefics3/model.h"
 
