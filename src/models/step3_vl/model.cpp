@@ -8,6 +8,7 @@
 
 #include "core/check.h"
 #include "models/common/views/model.h"
+#include "models/common/views/windows.h"
 #include "models/step3_vl/config.h"
 #include "models/step3_vl/processor.h"
 
@@ -49,15 +50,7 @@ class Model final : public common::ViewModel {
   /// Rows of an item: those of its windows, then those of the whole image.
   void assemble(ExecContext& ctx, PathId path, TensorView rows, std::span<const ItemPart> parts,
                 std::span<const TensorView> out) const override {
-    std::int64_t taken = 0;
-    for (std::size_t i = 0; i < parts.size(); ++i) {
-      const std::int64_t count = parts[i].tokens();
-      const std::int64_t place =
-          path == kLocal ? parts[i].first * parts[i].units().rows : out[i].shape[0] - count;
-      const TensorView from = row_range(rows, taken, count);
-      ctx.stream.copy(row_range(out[i], place, count).data, from.data, from.bytes());
-      taken += count;
-    }
+    common::assemble_windows(ctx, path == kGlobal, rows, parts, out);
   }
 
  private:

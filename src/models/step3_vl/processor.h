@@ -4,27 +4,18 @@
 #include <span>
 
 #include "fovea/tower/models/item_processor.h"
-#include "models/common/views/tiles.h"
+#include "models/common/views/windows.h"
 #include "models/step3_vl/config.h"
 
 namespace fovea::step3_vl {
 
-/// The size of an image before it is cut, and its windows.
-struct Crop {
-  std::int64_t square_px = 0;  ///< side of a black square with the image in its corner; 0: none
-  std::int64_t width_px = 0;   ///< of the image, or the square, once its longer side is limited
-  std::int64_t height_px = 0;
-  std::int64_t window_px = 0;  ///< side of the windows; 0: the image has none
-  common::Tiling windows{.cols = 0, .rows = 0};
-  std::int64_t crop_width_px = 0;   ///< size that windows are cut from, which may be smaller than a
-  std::int64_t crop_height_px = 0;  ///< window
-};
+using common::Crop;
 
-/// @param windows whether images have windows at all.
-/// @throws Error(kInvalidArgument) for an image without area, one whose shorter side vanishes when
-/// the longer one is limited, and one whose square or windows would fill the memory.
-/// Source: docs/reference/step3_vl.md, "Windows".
-[[nodiscard]] Crop plan_crop(std::int64_t width_px, std::int64_t height_px, bool windows);
+/// The windows of this family, as common::plan_crop plans them.
+[[nodiscard]] inline Crop plan_crop(std::int64_t width_px, std::int64_t height_px, bool windows) {
+  constexpr common::WindowRule kRule{.most_small_px = 727, .compares_parts = true};
+  return common::plan_crop(kRule, width_px, height_px, windows);
+}
 
 /// The host side. Pixels of an item are the whole image at 728 x 728, then its windows at 504 x
 /// 504, row by row, each in planes of level bytes (media::resize_rgb_fine); plan.grid is (1, window
