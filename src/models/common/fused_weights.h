@@ -18,6 +18,7 @@ struct FusedWeights {
   std::vector<std::int64_t> in_sizes;   ///< of each row
   std::int64_t row_multiple = 1;        ///< to which the rows of a part are filled up
   std::int64_t column_multiple = 1;     ///< to which the columns are filled up
+  std::string_view separator = ".";     ///< between a name and "weight" or "bias"
   std::vector<std::int64_t> rows = {};  ///< of the result, as rows of the parts, which may occur
                                         ///< more than once; empty: in order
   std::vector<bool> biased = {};        ///< which parts have a bias, the first among them; that of

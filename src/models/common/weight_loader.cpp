@@ -302,8 +302,11 @@ ops::PackedLinear WeightLoader::qkv(const std::string& name, std::int64_t featur
               bias);
 }
 
-ops::PackedLinear WeightLoader::qkv(const std::vector<std::string>& layers, std::int64_t features,
-                                    std::span<const std::int64_t> order) {
+namespace {
+
+/// Rows of q, k and v with those of every head of q and k in another order.
+std::vector<std::int64_t> reordered_rows(std::int64_t features,
+                                         std::span<const std::int64_t> order) {
   const auto head_dim = std::ssize(order);
   std::vector<std::int64_t> rows;
   for (std::int64_t row = 0; row < 3 * features; ++row) {
@@ -311,10 +314,27 @@ ops::PackedLinear WeightLoader::qkv(const std::vector<std::string>& layers, std:
     const bool is_v = row >= 2 * features;
     rows.push_back(is_v ? row : row - within + order[static_cast<std::size_t>(within)]);
   }
+  return rows;
+}
+
+}  // namespace
+
+ops::PackedLinear WeightLoader::qkv(const std::vector<std::string>& layers, std::int64_t features,
+                                    std::span<const std::int64_t> order) {
   return pack({.parts = layers,
                .part_rows = 3 * features / std::ssize(layers),
                .in_sizes = {features},
-               .rows = std::move(rows)},
+               .rows = reordered_rows(features, order)},
+              Bias::kYes);
+}
+
+ops::PackedLinear WeightLoader::in_proj(const std::string& name, std::int64_t features,
+                                        std::span<const std::int64_t> order) {
+  return pack({.parts = {name + ".in_proj"},
+               .part_rows = 3 * features,
+               .in_sizes = {features},
+               .separator = "_",
+               .rows = reordered_rows(features, order)},
               Bias::kYes);
 }
 
@@ -414,15 +434,17 @@ ops::PackedLinear WeightLoader::pack(std::span<const FusedWeights> all, Bias bia
   for (const FusedWeights& fused : all) {
     out_features += fused.out_features();
     const Shape bias_shape{fused.part_rows};
+    const std::string weights_end = cat(fused.separator, "weight");
+    const std::string biases_end = cat(fused.separator, "bias");
     if (device_ == nullptr) {
       for (std::size_t i = 0; i < fused.parts.size(); ++i) {
-        check(fused.parts[i] + ".weight", fused.part_shape());
-        if (bias == Bias::kYes && fused.has_bias(i)) check(fused.parts[i] + ".bias", bias_shape);
+        check(fused.parts[i] + weights_end, fused.part_shape());
+        if (bias == Bias::kYes && fused.has_bias(i)) check(fused.parts[i] + biases_end, bias_shape);
       }
       continue;
     }
-    append_fused(source_, fused, prefix_, ".weight", fused.part_shape(), weight);
-    if (bias == Bias::kYes) append_fused(source_, fused, prefix_, ".bias", bias_shape, biases);
+    append_fused(source_, fused, prefix_, weights_end, fused.part_shape(), weight);
+    if (bias == Bias::kYes) append_fused(source_, fused, prefix_, biases_end, bias_shape, biases);
   }
   if (device_ == nullptr) return without_memory(in_features, out_features, bias);
   const ConstTensorView bias_view =

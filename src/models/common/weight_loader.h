@@ -96,6 +96,10 @@ class WeightLoader {
   /// another order, as RowOrder.
   [[nodiscard]] ops::PackedLinear qkv(const std::vector<std::string>& layers, std::int64_t features,
                                       std::span<const std::int64_t> order);
+  /// The same of `<name>.in_proj_weight` and `<name>.in_proj_bias`, as a module of PyTorch for
+  /// attention stores them.
+  [[nodiscard]] ops::PackedLinear in_proj(const std::string& name, std::int64_t features,
+                                          std::span<const std::int64_t> order);
   /// `<name>.qkv`, with bias, of fewer heads of k and v than of q: each is repeated for the heads
   /// of q that share it, neighbours, so that attention needs not know of groups.
   [[nodiscard]] ops::PackedLinear grouped_qkv(const std::string& name, std::int64_t features,
