@@ -13,6 +13,7 @@
 #include "models/common/grid/processor.h"
 #include "models/golden_model.h"
 #include "models/load_model.h"
+#include "support/crc32.h"
 #include "support/golden.h"
 
 namespace fovea::common {
@@ -20,16 +21,6 @@ namespace {
 
 using ByteVector = std::vector<std::uint8_t>;
 using checkpoint::SafetensorsFile;
-
-/// CRC-32 as ZIP archives have it: what the data holds of values that are too many to store.
-std::int64_t crc32_of(const ByteVector& bytes) {
-  std::uint32_t crc = ~std::uint32_t{0};
-  for (const std::uint8_t byte : bytes) {
-    crc ^= byte;
-    for (int bit = 0; bit < 8; ++bit) crc = (crc >> 1) ^ ((crc & 1) != 0 ? 0xEDB88320u : 0u);
-  }
-  return std::int64_t{~crc};
-}
 
 ByteVector bytes_of(const ConstTensorView& view) {
   return {view.as<std::uint8_t>(), view.as<std::uint8_t>() + view.bytes()};
@@ -130,7 +121,7 @@ void expect_bytes(const SafetensorsFile& file, const std::string& key, const Byt
   }
   std::int64_t crc = 0;
   std::memcpy(&crc, file.tensor(key + ".crc32").data, sizeof(crc));
-  EXPECT_EQ(crc32_of(got), crc);
+  EXPECT_EQ(test::crc32_of(got), crc);
 }
 
 /// @return how many of the cases were compared: those that the file has values of.

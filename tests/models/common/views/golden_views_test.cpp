@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
-#include <span>
 #include <string>
 #include <vector>
 
@@ -13,6 +12,7 @@
 #include "core/file.h"
 #include "media/decode_image.h"
 #include "models/load_model.h"
+#include "support/crc32.h"
 #include "support/golden.h"
 
 namespace fovea::common {
@@ -48,6 +48,9 @@ std::int64_t number(const checkpoint::SafetensorsFile& file, const std::string& 
 void expect_views(const ItemProcessor& processor, const ItemPlan& plan,
                   std::span<const RgbView> frames, const checkpoint::SafetensorsFile& file,
                   const std::string& name) {
+/// The views of an image, [views, 3, side, side].
+std::vector<std::uint8_t> views_of(const ItemProcessor& processor, const RgbView& image) {
+  const ItemPlan plan = processor.plan_image(image.width_px, image.height_px);
   std::vector<std::uint8_t> pixels(plan.pixel_bytes);
   for (std::size_t i = 0; i < frames.size(); ++i) {
     processor.fill_frame(plan, static_cast<std::int64_t>(i), frames[i], pixels);
@@ -94,6 +97,8 @@ TEST_P(GoldenViews, OfImagesAreTheBytesOfTheReference) {
       const RgbView view{image.rgb.data(), image.width_px, image.height_px};
       expect_image(model->processor(), view, file,
                    entry.path().stem().string() + ".in.pixel_values");
+      EXPECT_EQ(test::crc32_of(views_of(model->processor(), view)),
+                number(file, entry.path().stem().string() + ".in.pixel_values_u8.crc32"));
       ++images;
     }
     EXPECT_GE(images, 2);
@@ -109,6 +114,8 @@ TEST_P(GoldenViews, OfSmallImagesAreTheBytesOfTheReference) {
       const ConstTensorView rgb = file.tensor(size + ".rgb");
       const RgbView image{rgb.as<std::uint8_t>(), rgb.shape[1], rgb.shape[0]};
       expect_image(model->processor(), image, file, size + ".pixel_values");
+      EXPECT_EQ(test::crc32_of(views_of(model->processor(), image)),
+                number(file, size + ".pixel_values_u8.crc32"));
     }
   }
 }
