@@ -31,6 +31,7 @@
 #include "models/siglip/model.h"
 #include "models/siglip2/model.h"
 #include "models/step3_vl/model.h"
+#include "models/step3p7/model.h"
 
 namespace fovea {
 
@@ -47,6 +48,7 @@ std::span<const ModelFamily* const> model_families() noexcept {
       &llama4::family(),
       &deepseek_ocr::family(),
       &step3_vl::family(),
+      &step3p7::family(),
       &gemma3::family(),
       &paligemma::family(),
       &deepseek_vl::family(),
