@@ -9,6 +9,7 @@
 #include "models/deepseek_ocr2/model.h"
 #include "models/deepseek_vl/model.h"
 #include "models/dino/model.h"
+#include "models/ernie4_5_vl/model.h"
 #include "models/gemma3/model.h"
 #include "models/gemma4/model.h"
 #include "models/glm4v/model.h"
@@ -76,6 +77,7 @@ std::span<const ModelFamily* const> model_families() noexcept {
       &llava::family(),
       &llava::next_family(),
       &llava::onevision_family(),
+      &ernie4_5_vl::family(),
   };
   return families;
 }

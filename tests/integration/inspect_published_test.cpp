@@ -139,6 +139,7 @@ constexpr Published kPublished[] = {
     {"llava-onevision-qwen2-0.5b-ov-hf", 424, 399583136, 896, 7269},
     {"llava-onevision-qwen2-7b-ov-hf", 424, 414730016, 3584, 7269},
     {"llava-onevision-qwen2-72b-ov-hf", 424, 474316064, 8192, 7269},
+    {"ERNIE-4.5-VL-28B-A3B-PT", 402, 774658560, 2560, 2691},
 };
 
 std::string configs() { return FOVEA_TEST_SOURCE_DIR "/tests/configs"; }

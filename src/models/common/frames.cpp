@@ -98,7 +98,10 @@ std::vector<std::int64_t> spread_frames(std::int64_t first, std::int64_t last, s
 }
 
 std::vector<std::int64_t> stepped_frames(std::int64_t total, std::int64_t count) {
-  const double step = static_cast<double>(total) / static_cast<double>(count);
+  return stepped_frames(total, count, static_cast<double>(total) / static_cast<double>(count));
+}
+
+std::vector<std::int64_t> stepped_frames(std::int64_t total, std::int64_t count, double step) {
   std::vector<std::int64_t> indices;
   for (std::int64_t i = 0; i < count; ++i) {
     const auto index = static_cast<std::int64_t>(multiple(i, count, step));

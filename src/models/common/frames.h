@@ -51,6 +51,9 @@ void paste(RgbView image, std::int64_t left_px, std::int64_t top_px, std::int64_
 /// Indices of `count` frames of `total`, at least 1: arange(0, total, total / count) of PyTorch in
 /// f32, rounded down.
 [[nodiscard]] std::vector<std::int64_t> stepped_frames(std::int64_t total, std::int64_t count);
+/// The same in other steps, none beyond the last frame: arange(0, total, step).
+[[nodiscard]] std::vector<std::int64_t> stepped_frames(std::int64_t total, std::int64_t count,
+                                                       double step);
 
 /// Indices of at most `most` frames of a video, evenly spaced from its first to its last, at
 /// about `target_fps` if its rate is known. @param video_fps 0 if it is not.

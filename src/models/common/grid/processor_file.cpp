@@ -75,9 +75,10 @@ void check_same(const JsonView& processor, std::string_view key, std::int64_t ex
               " contradicts config.json, which says ", expected);
 }
 
-void check_geometry(const JsonView& processor, const GridGeometry& geometry) {
+/// @param frames of a temporal patch.
+void check_geometry(const JsonView& processor, const GridGeometry& geometry, std::int64_t frames) {
   check_same(processor, "patch_size", geometry.patch_size);
-  check_same(processor, "temporal_patch_size", geometry.temporal_patch_size);
+  check_same(processor, "temporal_patch_size", frames);
   check_same(processor, "merge_size", geometry.spatial_merge_size);
 }
 
@@ -166,7 +167,7 @@ std::string sources(std::string_view modality, const std::optional<JsonView>& fi
 }
 
 void read_images(const JsonView& file, const ProcessorClass& reader, GridProcessing& processing) {
-  check_geometry(file, processing.geometry);
+  check_geometry(file, processing.geometry, processing.geometry.patch_frames());
   const std::string missing = missing_edge(file, reader);
   FOVEA_CHECK(missing.empty(), kCorruptData, missing);
   processing.limits.image = pixel_range(file, reader);
@@ -176,7 +177,7 @@ void read_images(const JsonView& file, const ProcessorClass& reader, GridProcess
 
 /// A mistake of the file about videos alone must not keep images from being encoded.
 void read_videos(const JsonView& file, const ProcessorClass& reader, GridProcessing& processing) {
-  check_geometry(file, processing.geometry);
+  check_geometry(file, processing.geometry, processing.geometry.temporal_patch_size);
   const PixelScaling scaling = read_scaling(file, reader.scaling);
   processing.video_refusal = missing_edge(file, reader);
   if (!processing.video_refusal.empty()) return;

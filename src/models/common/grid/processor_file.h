@@ -5,6 +5,7 @@
 #include <limits>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "checkpoint/hf_config.h"
 #include "fovea/options.h"

@@ -1,0 +1,80 @@
+// ERNIE-4.5-VL behind the model protocol. Source: docs/reference/ernie4_5_vl.md, "Encoder graphs".
+#include "models/ernie4_5_vl/model.h"
+
+#include <array>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "core/check.h"
+#include "models/common/grid/inputs.h"
+#include "models/common/grid/model.h"
+
+namespace fovea::ernie4_5_vl {
+
+namespace {
+
+constexpr std::array kArchitectures = std::to_array<std::string_view>(
+    {"Ernie4_5_VLMoeForConditionalGeneration", "Ernie4_5_VL_MoeForConditionalGeneration"});
+
+common::GridTower describe(const Config& c) {
+  return {.main_width = c.text_hidden_size,
+          .out_width = c.text_hidden_size,
+          .attention_parity_rows = common::attention_parity(c.hidden_size, c.intermediate_size),
+          .facts = {{"depth", cat(c.depth)},
+                    {"hidden_size", cat(c.hidden_size)},
+                    {"intermediate_size", cat(c.intermediate_size)},
+                    {"num_heads", cat(c.num_heads)}}};
+}
+
+class Model final : public common::GridModel {
+ public:
+  Model(const Config& config, common::GridProcessing processing, Weights weights)
+      : GridModel(describe(config), std::move(processing)),
+        config_(config),
+        weights_(std::move(weights)) {}
+
+  [[nodiscard]] std::vector<BufferDecl> inputs(PathId,
+                                               const GraphCapacity& capacity) const override {
+    std::vector<BufferDecl> decls = common::GridInputs::declare(config_.grid, capacity);
+    for (BufferDecl& decl : PairInputs::declare(capacity)) decls.push_back(std::move(decl));
+    return decls;
+  }
+  void fill_inputs(PathId, const GraphCapacity&, std::span<const ItemPart> parts,
+                   InputWriter& writer) const override {
+    const std::vector<common::GridRun> runs = common::runs_of(config_.grid, parts);
+    common::GridInputs::fill(config_.grid, runs, writer);
+    PairInputs::fill(config_.grid, runs, writer);
+  }
+  void forward(ExecContext& ctx, PathId, const GraphCapacity&, const NamedTensors& in,
+               TensorView out) const override {
+    ernie4_5_vl::forward(ctx, config_, weights_, common::GridInputs::of(in), PairInputs::of(in),
+                         out);
+  }
+
+ private:
+  Config config_;
+  Weights weights_;
+};
+
+std::unique_ptr<EncoderGraphModel> make(const checkpoint::HfConfig& files,
+                                        const MediaOptions& media, common::WeightLoader& loader) {
+  const Config config = parse_config(files);
+  common::GridProcessing processing = read_processing(files, config.grid, media);
+  Weights weights = load_weights(loader, config, processing.scaling.table());
+  return std::make_unique<Model>(config, std::move(processing), std::move(weights));
+}
+
+}  // namespace
+
+const ModelFamily& family() noexcept {
+  static constexpr ModelFamily kFamily{.name = "ernie4_5_vl",
+                                       .architectures = kArchitectures,
+                                       .anchor_folder = "",
+                                       .anchor_tensor = "vision_model.patch_embed.proj.weight",
+                                       .make = &make,
+                                       .has_pixel_range = true};
+  return kFamily;
+}
+
+}  // namespace fovea::ernie4_5_vl
