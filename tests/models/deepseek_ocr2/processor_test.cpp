@@ -96,11 +96,11 @@ TEST(DeepseekOcr2Processor, BothFormatsPlaceImagesOnTheCanvasInTheirWay) {
     return std::vector<std::int64_t>{r.x, r.y, r.width, r.height};
   };
   using List = std::vector<std::int64_t>;
-  EXPECT_EQ(place(&common::pillow_fit, 480, 320), (List{0, 170, 1024, 683}));
+  EXPECT_EQ(place(&common::square_pillow_fit, 480, 320), (List{0, 170, 1024, 683}));
   EXPECT_EQ(place(&scaled_fit, 480, 320), (List{0, 170, 1024, 683}));
   // Half a pixel above the image: 128.5, to the even neighbour or down.
-  EXPECT_EQ(place(&common::pillow_fit, 641, 480), (List{0, 128, 1024, 767}));
-  EXPECT_EQ(place(&common::pillow_fit, 1024, 765), (List{0, 130, 1024, 765}));
+  EXPECT_EQ(place(&common::square_pillow_fit, 641, 480), (List{0, 128, 1024, 767}));
+  EXPECT_EQ(place(&common::square_pillow_fit, 1024, 765), (List{0, 130, 1024, 765}));
   EXPECT_EQ(place(&scaled_fit, 1024, 765), (List{0, 129, 1024, 765}));
   test::expect_error(ErrorCode::kInvalidArgument, "is too thin",
                      [] { (void)Processor(vendor()).plan_image(3000, 1); });

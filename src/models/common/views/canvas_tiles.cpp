@@ -18,16 +18,23 @@ std::int64_t rounded(double value) { return static_cast<std::int64_t>(std::nearb
 
 }  // namespace
 
-CanvasRect pillow_fit(std::int64_t side, std::int64_t width_px, std::int64_t height_px) {
-  CanvasRect rect{0, 0, side, side};
-  if (width_px > height_px) {
-    rect.height = rounded(f64(height_px) / f64(width_px) * f64(side));
-  } else if (height_px > width_px) {
-    rect.width = rounded(f64(width_px) / f64(height_px) * f64(side));
+CanvasRect pillow_fit(std::int64_t canvas_width_px, std::int64_t canvas_height_px,
+                      std::int64_t width_px, std::int64_t height_px) {
+  CanvasRect rect{0, 0, canvas_width_px, canvas_height_px};
+  const double image_ratio = f64(width_px) / f64(height_px);
+  const double canvas_ratio = f64(canvas_width_px) / f64(canvas_height_px);
+  if (image_ratio > canvas_ratio) {
+    rect.height = rounded(f64(height_px) / f64(width_px) * f64(canvas_width_px));
+  } else if (image_ratio < canvas_ratio) {
+    rect.width = rounded(f64(width_px) / f64(height_px) * f64(canvas_height_px));
   }
-  rect.x = rounded(f64(side - rect.width) * 0.5);
-  rect.y = rounded(f64(side - rect.height) * 0.5);
+  rect.x = rounded(f64(canvas_width_px - rect.width) * 0.5);
+  rect.y = rounded(f64(canvas_height_px - rect.height) * 0.5);
   return rect;
+}
+
+CanvasRect square_pillow_fit(std::int64_t side, std::int64_t width_px, std::int64_t height_px) {
+  return pillow_fit(side, side, width_px, height_px);
 }
 
 std::optional<Tiling> tiling_of(const ItemPlan& plan) {

@@ -27,10 +27,13 @@ struct CanvasRect {
 /// half to even, a side of 0 is left to the caller.
 using CanvasFit = CanvasRect (*)(std::int64_t side, std::int64_t width_px, std::int64_t height_px);
 
-/// As ImageOps.pad of Pillow: the ratio of the sides comes first, and half of a pixel is rounded.
-/// Source: docs/reference/deepseek_ocr.md, "Global view".
-[[nodiscard]] CanvasRect pillow_fit(std::int64_t side, std::int64_t width_px,
-                                    std::int64_t height_px);
+/// Where ImageOps.pad of Pillow places an image on any canvas: the ratio of its sides comes first,
+/// and half of a pixel beside it is rounded. Source: docs/reference/deepseek_ocr.md, "Global view".
+[[nodiscard]] CanvasRect pillow_fit(std::int64_t canvas_width_px, std::int64_t canvas_height_px,
+                                    std::int64_t width_px, std::int64_t height_px);
+/// The same on a square one.
+[[nodiscard]] CanvasRect square_pillow_fit(std::int64_t side, std::int64_t width_px,
+                                           std::int64_t height_px);
 
 struct CanvasTiles {
   SquareView canvas;
@@ -39,7 +42,7 @@ struct CanvasTiles {
   std::int64_t min_tiles = 2;
   std::int64_t max_tiles = 6;  ///< 0: no image is tiled
   std::array<std::uint8_t, 3> background{127, 127, 127};
-  CanvasFit fit = &pillow_fit;
+  CanvasFit fit = &square_pillow_fit;
   media::ResizeEngine engine = media::ResizeEngine::kPillow;
 };
 
