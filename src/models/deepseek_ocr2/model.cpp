@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "core/check.h"
-#include "fovea/tower/ops/rows.h"
 #include "models/common/views/model.h"
+#include "models/common/views/token_grid.h"
 #include "models/deepseek_ocr2/processor.h"
 
 namespace fovea::deepseek_ocr2 {
@@ -93,7 +93,8 @@ class Model final : public common::ViewModel {
           path == kGlobal ? last - count : parts[i].first * views_[kLocal].tokens();
       const TensorView from = row_range(rows, taken, count);
       ctx.stream.copy(row_range(out[i], first, count).data, from.data, from.bytes());
-      if (path == kGlobal) put_separator(ctx, row_range(out[i], last, 1));
+      if (path == kGlobal)
+        common::put_row(ctx, weights_.view_seperator, row_range(out[i], last, 1));
       taken += count;
     }
   }
@@ -101,13 +102,6 @@ class Model final : public common::ViewModel {
  private:
   [[nodiscard]] std::int64_t rows_of_sequence(PathId path) const {
     return layout_of(views_[static_cast<std::size_t>(path)]).sequence.rows();
-  }
-  void put_separator(ExecContext& ctx, TensorView row) const {
-    ops::copy_row_blocks(ctx, {.x = weights_.view_seperator.view(),
-                               .x_block_rows = 0,
-                               .count = 1,
-                               .out = row,
-                               .out_block_rows = 1});
   }
 
   Config config_;

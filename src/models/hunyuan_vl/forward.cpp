@@ -1,17 +1,11 @@
 // The tower of HunyuanOCR and its projector in the order of the data.
 #include "fovea/tower/ops/patch.h"
-#include "fovea/tower/ops/rows.h"
+#include "models/common/views/token_grid.h"
 #include "models/hunyuan_vl/model.h"
 
 namespace fovea::hunyuan_vl {
 
 namespace {
-
-/// Writes a constant row. @param row [1, features] f32. @param out [1, features].
-void put_row(ExecContext& ctx, const Tensor& row, TensorView out) {
-  ops::copy_row_blocks(
-      ctx, {.x = row.view(), .x_block_rows = 0, .count = 1, .out = out, .out_block_rows = 1});
-}
 
 /// mixed = after_rms([begin; end; mlp([newline; tokens])])
 /// @param x [patches, hidden_size]. @param mixed [kNumSeparators + tokens, text_hidden_size].
@@ -26,13 +20,13 @@ void project(ExecContext& ctx, const Config& c, const Projector& w, const Inputs
   common::mlp(ctx, w.conv, in.grid.tokens, x.reshaped({tokens, c.joined_width()}), half,
               row_range(wide, 1, tokens));
 
-  put_row(ctx, w.image_newline, row_range(wide, 0, 1));
+  common::put_row(ctx, w.image_newline, row_range(wide, 0, 1));
   ops::linear(ctx, {.x = wide,
                     .weight = w.mlp,
                     .rows = in.projected_rows,
                     .out = row_range(mixed, kNewline, 1 + tokens)});
-  put_row(ctx, w.image_begin, row_range(mixed, kBegin, 1));
-  put_row(ctx, w.image_end, row_range(mixed, kEnd, 1));
+  common::put_row(ctx, w.image_begin, row_range(mixed, kBegin, 1));
+  common::put_row(ctx, w.image_end, row_range(mixed, kEnd, 1));
   common::norm(ctx, w.after_rms, mixed, in.mixed_rows, mixed);
 }
 
