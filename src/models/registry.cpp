@@ -10,6 +10,7 @@
 #include "models/deepseek_vl/model.h"
 #include "models/dino/model.h"
 #include "models/ernie4_5_vl/model.h"
+#include "models/deepseek_vl2/model.h"
 #include "models/gemma3/model.h"
 #include "models/gemma4/model.h"
 #include "models/glm4v/model.h"
@@ -78,6 +79,7 @@ std::span<const ModelFamily* const> model_families() noexcept {
       &llava::next_family(),
       &llava::onevision_family(),
       &ernie4_5_vl::family(),
+      &deepseek_vl2::family(),
   };
   return families;
 }

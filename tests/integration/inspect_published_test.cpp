@@ -140,6 +140,9 @@ constexpr Published kPublished[] = {
     {"llava-onevision-qwen2-7b-ov-hf", 424, 414730016, 3584, 7269},
     {"llava-onevision-qwen2-72b-ov-hf", 424, 474316064, 8192, 7269},
     {"ERNIE-4.5-VL-28B-A3B-PT", 402, 774658560, 2560, 2691},
+    {"deepseek-vl2-tiny", 335, 420529008, 1280, 1807},
+    {"deepseek-vl2-small", 335, 426626928, 2048, 1807},
+    {"deepseek-vl2", 335, 431347568, 2560, 1807},
 };
 
 std::string configs() { return FOVEA_TEST_SOURCE_DIR "/tests/configs"; }

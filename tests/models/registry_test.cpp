@@ -51,6 +51,9 @@ constexpr std::array<std::string_view, 9> kInFullSetAlone{
 constexpr std::array<std::string_view, 9> kInFullSetAlone{
     "gemma3",       "paligemma", "deepseek_vl", "cohere_vision", "mistral3",
     "paddleocr_vl", "lfm2_vl",   "step3p7",     "ernie4_5_vl"};
+constexpr std::array<std::string_view, 10> kInFullSetAlone{
+    "gemma3",       "paligemma", "deepseek_vl", "cohere_vision", "mistral3",
+    "paddleocr_vl", "lfm2_vl",   "hunyuan_vl",  "deepseek_ocr2", "deepseek_vl2"};
 
 TEST(Registry, EveryFamilyHasAGoldenModel) {
   std::set<std::string_view> covered;
