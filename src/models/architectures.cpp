@@ -54,6 +54,8 @@ constexpr Kin kKin[] = {
     {"VideoLlava", "llava"},
     {"VipLlava", "llava"},
     {"Molmo", "llama4"},
+    {"Llava", "llama4"},
+    {"Molmo", "molmo2"},
     {"Deepseek", "deepseek_ocr"},
     {"UnlimitedOCR", "deepseek_ocr"},
     {"Step", "step3_vl"},

@@ -24,6 +24,7 @@
 #include "models/minicpmv4_6/model.h"
 #include "models/minimax_m3_vl/model.h"
 #include "models/mistral3/model.h"
+#include "models/molmo2/model.h"
 #include "models/nemotron_h_omni/model.h"
 #include "models/paddleocr_vl/model.h"
 #include "models/paligemma/model.h"
@@ -80,6 +81,7 @@ std::span<const ModelFamily* const> model_families() noexcept {
       &llava::onevision_family(),
       &ernie4_5_vl::family(),
       &deepseek_vl2::family(),
+      &molmo2::family(),
   };
   return families;
 }

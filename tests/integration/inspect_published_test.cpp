@@ -143,6 +143,7 @@ constexpr Published kPublished[] = {
     {"deepseek-vl2-tiny", 335, 420529008, 1280, 1807},
     {"deepseek-vl2-small", 335, 426626928, 2048, 1807},
     {"deepseek-vl2", 335, 431347568, 2560, 1807},
+    {"Molmo2-8B", 414, 470443472, 4096, 1162},
 };
 
 std::string configs() { return FOVEA_TEST_SOURCE_DIR "/tests/configs"; }

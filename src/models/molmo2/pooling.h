@@ -1,0 +1,48 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "models/common/views/tiles.h"
+
+namespace fovea::molmo2 {
+
+/// Windows of patches that become one token each.
+struct PoolingSize {
+  std::int64_t rows = 2;
+  std::int64_t cols = 2;
+};
+
+/// How crops of an image overlap, in patches of a side.
+struct Overlap {
+  std::int64_t crop = 27;  ///< of a crop
+  std::int64_t left = 4;   ///< that a crop shares with the one before
+  std::int64_t right = 4;  ///< and with the one behind
+
+  [[nodiscard]] std::int64_t margin() const { return left + right; }
+  /// From one crop to the next.
+  [[nodiscard]] std::int64_t window() const { return crop - margin(); }
+  /// Of so many crops side by side.
+  [[nodiscard]] std::int64_t side(std::int64_t crops) const { return crops * window() + margin(); }
+};
+
+/// Tokens of a grid of patches.
+[[nodiscard]] std::int64_t pooled_tokens(std::int64_t rows, std::int64_t cols,
+                                         const PoolingSize& pooling);
+
+/// The patches of every token, one token after the other.
+struct TokenPatches {
+  std::vector<std::int64_t> patches;  ///< counted from the first of the item
+  std::vector<std::int64_t> ends;     ///< of each token, in `patches`
+};
+
+/// Adds the tokens of a view of its own. @param first patch of the view.
+void add_view(std::int64_t first, std::int64_t side, const PoolingSize& pooling, TokenPatches& to);
+
+/// Adds the tokens of an image that is cut into overlapping crops: each of its patches is taken
+/// from one crop, and windows go across their borders. @param first patch of the first crop.
+/// Source: docs/reference/molmo2.md, "Pooling".
+void add_crops(std::int64_t first, common::Tiling tiling, const Overlap& overlap,
+               const PoolingSize& pooling, TokenPatches& to);
+
+}  // namespace fovea::molmo2
