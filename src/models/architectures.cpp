@@ -46,7 +46,7 @@ constexpr Kin kKin[] = {
     {"Gemma4", "gemma4"},
     {"Gemma", "gemma3"},
     {"DeepseekVL", "deepseek_vl"},
-    {"Phi4M", "internvl"},
+    {"Phi4M", "phi4_multimodal"},
     {"Kimi", "kimi_vl"},
     {"MiniCPM", "minicpmv4_6"},
     {"Llama4", "llama4"},

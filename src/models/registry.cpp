@@ -28,6 +28,7 @@
 #include "models/nemotron_h_omni/model.h"
 #include "models/paddleocr_vl/model.h"
 #include "models/paligemma/model.h"
+#include "models/phi4_multimodal/model.h"
 #include "models/qwen2_5_vl/model.h"
 #include "models/qwen2_vl/model.h"
 #include "models/qwen3_vl/model.h"
@@ -82,6 +83,7 @@ std::span<const ModelFamily* const> model_families() noexcept {
       &ernie4_5_vl::family(),
       &deepseek_vl2::family(),
       &molmo2::family(),
+      &phi4_multimodal::family(),
   };
   return families;
 }

@@ -55,8 +55,9 @@ constexpr std::array<std::string_view, 10> kInFullSetAlone{
     "gemma3",       "paligemma", "deepseek_vl", "cohere_vision", "mistral3",
     "paddleocr_vl", "lfm2_vl",   "hunyuan_vl",  "deepseek_ocr2", "deepseek_vl2"};
 constexpr std::array<std::string_view, 9> kInFullSetAlone{
+constexpr std::array<std::string_view, 10> kInFullSetAlone{
     "gemma3",       "paligemma", "deepseek_vl",     "cohere_vision", "mistral3",
-    "paddleocr_vl", "lfm2_vl",   "nemotron_h_omni", "molmo2"};
+    "paddleocr_vl", "lfm2_vl",   "nemotron_h_omni", "molmo2",        "phi4_multimodal"};
 
 TEST(Registry, EveryFamilyHasAGoldenModel) {
   std::set<std::string_view> covered;

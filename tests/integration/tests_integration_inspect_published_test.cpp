@@ -1,0 +1,165 @@
+// fovea inspect on the configuration of every published size: tensors, parameters, bytes, rows.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <set>
+
+#include "integration/run_program.h"
+#include "support/json.h"
+
+namespace fovea::test {
+namespace {
+
+struct Published {
+  const char* name;  ///< folder below tests/configs
+  std::int64_t tensors;
+  std::int64_t parameters;
+  std::int64_t width;  ///< columns of a row, deepstack levels included
+  std::int64_t rows;   ///< of an image of 1920 x 1080
+};
+
+/// Tensors and parameters are those of the modules of transformers 5.17, made on the meta device
+/// from these files; the shapes of all tensors were compared, too. The authors' format of InternVL
+/// stores q, k and v as one, Qwen2.5-Omni as three. The numbers of EXAONE and GLM-OCR are sums over
+/// the tensors of their modules in transformers 5.24; from Kimi-VL on, but for Llama 4, they are
+/// sums over the tensors that docs/reference lists; DeepSeek-OCR's (without the patch embedding of
+/// CLIP, which nothing reads) is also the size of its file.
+constexpr Published kPublished[] = {
+    {"Qwen2-VL-2B-Instruct", 391, 665271296, 1536, 2691},
+    {"Qwen2-VL-7B-Instruct", 391, 675759104, 3584, 2691},
+    {"Qwen2-VL-72B-Instruct", 391, 699356672, 8192, 2691},
+    {"Qwen2.5-VL-3B-Instruct", 390, 668684288, 2048, 2691},
+    {"Qwen2.5-VL-7B-Instruct", 390, 676550144, 3584, 2691},
+    {"Qwen2.5-VL-32B-Instruct", 390, 688841984, 5120, 2691},
+    {"Qwen2.5-VL-72B-Instruct", 390, 704573696, 8192, 2691},
+    {"Qwen2.5-Omni-3B", 390, 668684288, 2048, 2691},
+    {"Qwen2.5-Omni-7B", 390, 676550144, 3584, 2691},
+    {"EXAONE-4.5-33B", 342, 1286482944, 5120, 1222},
+    {"Qwen3-VL-2B-Instruct", 315, 406957056, 8192, 2040},
+    {"Qwen3-VL-4B-Instruct", 315, 415347712, 10240, 2040},
+    {"Qwen3-VL-30B-A3B-Instruct", 351, 538631408, 8192, 2040},
+    {"Qwen3-VL-235B-A22B-Instruct", 351, 576388336, 16384, 2040},
+    {"Qwen3-VL-8B-Instruct", 351, 576388336, 16384, 2040},
+    {"Qwen3-VL-32B-Instruct", 351, 595266800, 20480, 2040},
+    {"Qwen3-Omni-30B-A3B-Instruct", 351, 538631408, 8192, 2040},
+    {"Qwen3.5-0.8B", 153, 100592896, 1024, 2040},
+    {"Qwen3.5-2B", 297, 331416576, 2048, 2040},
+    {"Qwen3.5-4B", 297, 333514240, 2560, 2040},
+    {"Qwen3.5-35B-A3B", 333, 446571248, 2048, 2040},
+    {"Qwen3.5-9B", 333, 456010480, 4096, 2040},
+    {"Qwen3.5-27B", 333, 460730096, 5120, 2040},
+    {"GLM-OCR", 347, 434120192, 1536, 2691},
+    {"GLM-4.5V", 181, 858681856, 4096, 2691},
+    {"GLM-4.1V-9B-Thinking", 181, 892498432, 4096, 2691},
+    {"GLM-4.6V-Flash", 181, 892498432, 4096, 2691},
+    {"InternVL2-1B", 346, 308495104, 896, 2304},
+    {"InternVL2-2B", 346, 316607488, 2048, 2304},
+    {"InternVL2-4B", 346, 326046720, 3072, 2304},
+    {"InternVL2-8B", 346, 337583104, 4096, 2304},
+    {"InternVL2-26B", 595, 5652925824, 6144, 2304},
+    {"InternVL2-40B", 595, 5679666560, 7168, 2304},
+    {"InternVL2-Llama3-76B", 595, 5708504448, 8192, 2304},
+    {"InternVL2_5-1B", 346, 308495104, 896, 2304},
+    {"InternVL2_5-2B", 346, 316607488, 2048, 2304},
+    {"InternVL2_5-4B", 346, 316607488, 2048, 2304},
+    {"InternVL2_5-8B", 346, 337583104, 4096, 2304},
+    {"InternVL2_5-38B", 595, 5628282240, 5120, 2304},
+    {"InternVL2_5-26B", 595, 5652925824, 6144, 2304},
+    {"InternVL2_5-78B", 595, 5708504448, 8192, 2304},
+    {"InternVL3-1B", 346, 308495104, 896, 2304},
+    {"InternVL3-2B", 346, 312674304, 1536, 2304},
+    {"InternVL3-8B", 346, 331552768, 3584, 2304},
+    {"InternVL3-9B", 346, 337583104, 4096, 2304},
+    {"InternVL3-14B", 346, 351216640, 5120, 2304},
+    {"InternVL3-38B", 595, 5628282240, 5120, 2304},
+    {"InternVL3-78B", 595, 5708504448, 8192, 2304},
+    {"InternVL3-1B-hf", 442, 308495104, 896, 2304},
+    {"InternVL3-2B-hf", 442, 312674304, 1536, 2304},
+    {"InternVL3-8B-hf", 442, 331552768, 3584, 2304},
+    {"InternVL3-14B-hf", 442, 351216640, 5120, 2304},
+    {"InternVL3-38B-hf", 685, 5628282240, 5120, 2304},
+    {"InternVL3-78B-hf", 685, 5708504448, 8192, 2304},
+    {"InternVL3_5-1B", 346, 309265408, 1024, 2304},
+    {"InternVL3_5-2B", 346, 316607488, 2048, 2304},
+    {"InternVL3_5-30B-A3B", 346, 316607488, 2048, 2304},
+    {"InternVL3_5-4B", 346, 321064960, 2560, 2304},
+    {"InternVL3_5-GPT-OSS-20B-A4B-Preview", 346, 324117120, 2880, 2304},
+    {"InternVL3_5-8B", 346, 337583104, 4096, 2304},
+    {"InternVL3_5-14B", 346, 351216640, 5120, 2304},
+    {"InternVL3_5-241B-A28B", 595, 5605735808, 4096, 2304},
+    {"InternVL3_5-38B", 595, 5628282240, 5120, 2304},
+    {"InternVL3_5-1B-HF", 442, 309265408, 1024, 2304},
+    {"InternVL3_5-2B-HF", 442, 316607488, 2048, 2304},
+    {"InternVL3_5-30B-A3B-HF", 442, 316607488, 2048, 2304},
+    {"InternVL3_5-4B-HF", 442, 321064960, 2560, 2304},
+    {"InternVL3_5-8B-HF", 442, 337583104, 4096, 2304},
+    {"InternVL3_5-14B-HF", 442, 351216640, 5120, 2304},
+    {"InternVL3_5-241B-A28B-HF", 685, 5605735808, 4096, 2304},
+    {"InternVL3_5-38B-HF", 685, 5628282240, 5120, 2304},
+    {"Kimi-VL-A3B-Instruct", 335, 447545840, 2048, 1032},
+    {"Llama-4-Maverick-17B-128E-Instruct", 554, 871932416, 5120, 2304},
+    {"Llama-4-Scout-17B-16E-Instruct", 554, 871932416, 5120, 2304},
+    {"DeepSeek-OCR", 475, 400770048, 1280, 483},
+    {"step3", 766, 4675381760, 7168, 817},
+    {"gemma-3-4b-it", 439, 419816304, 2560, 256},
+    {"gemma-3-12b-it", 439, 421290864, 3840, 256},
+    {"gemma-3-27b-it", 439, 423060336, 5376, 256},
+    {"paligemma-3b-pt-224", 439, 414803696, 2048, 256},
+    {"paligemma-3b-pt-448", 439, 415688432, 2048, 1024},
+    {"paligemma-3b-pt-896", 439, 419227376, 2048, 4096},
+    {"deepseek-vl-1.3b-chat", 393, 309984256, 2048, 576},
+    {"Mistral-Small-3.1-24B-Instruct-2503", 222, 438958080, 5120, 1705},
+    {"pixtral-12b", 222, 434957312, 5120, 2304},
+    {"PaddleOCR-VL", 443, 438947440, 1024, 2691},
+    {"Nemotron-3-Nano-Omni-30B-A3B-Reasoning", 391, 813524480, 2688, 2040},
+    {"Molmo2-8B", 414, 470443472, 4096, 1162},
+    {"Phi-4-multimodal-instruct", 425, 411069856, 3072, 3918},
+};
+
+std::string configs() { return FOVEA_TEST_SOURCE_DIR "/tests/configs"; }
+
+Json inspect(const std::string& name) {
+  const ProgramResult result = run_fovea({"inspect", configs() + "/" + name, "--load-format",
+                                          "dummy", "--json", "--image", "1920x1080"});
+  expect_success(result);
+  return Json::parse(result.out);
+}
+
+class InspectPublished : public ::testing::TestWithParam<Published> {};
+
+TEST_P(InspectPublished, TensorsParametersAndBytesAreThoseOfTheCheckpoint) {
+  const Json report = inspect(GetParam().name);
+  EXPECT_EQ(report["tensors"].size(), static_cast<std::size_t>(GetParam().tensors));
+  EXPECT_EQ(report["parameters"], GetParam().parameters);
+  EXPECT_EQ(report["weight_bytes"], 2 * GetParam().parameters) << "stored as bfloat16";
+  EXPECT_EQ(report["width"], GetParam().width);
+  EXPECT_EQ(report["plan"]["items"][0]["rows"], GetParam().rows);
+  std::set<std::string> names;
+  for (const Json& tensor : report["tensors"]) {
+    EXPECT_TRUE(names.insert(tensor["name"].get<std::string>()).second) << tensor["name"];
+    EXPECT_EQ(tensor["dtype"], "BF16");
+  }
+}
+
+std::string test_name(const ::testing::TestParamInfo<Published>& info) {
+  std::string name = info.param.name;
+  std::ranges::replace_if(
+      name, [](char c) { return c == '-' || c == '.'; }, '_');
+  return name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Sizes, InspectPublished, ::testing::ValuesIn(kPublished), test_name);
+
+TEST(InspectPublishedFolders, AreAllInTheTable) {
+  std::set<std::string> folders;
+  for (const auto& entry : std::filesystem::directory_iterator(configs())) {
+    if (entry.is_directory()) folders.insert(entry.path().filename().string());
+  }
+  std::set<std::string> listed;
+  for (const Published& published : kPublished) listed.insert(published.name);
+  EXPECT_EQ(folders, listed);
+}
+
+}  // namespace
+}  // namespace fovea::test
