@@ -9,7 +9,7 @@ namespace fovea::media {
 /// Bytes of a grey level that is no whole number.
 inline constexpr std::size_t kLevelBytes = 3;
 
-/// What the bytes of a level mean: l = first + step (b0 + b1 / 256 + b2 / 65536).
+/// The meaning of the bytes of a level: l = first + step (b0 + b1 / 256 + b2 / 65536).
 struct LevelScale {
   float first = 0;
   float step = 1;

@@ -11,7 +11,7 @@ namespace {
 
 constexpr double kMiddle = 128;  // of the bytes
 
-/// What the bytes of a channel are multiplied by, and what is added.
+/// The factors of the bytes of a channel, and the number that is added.
 struct ChannelScale {
   std::array<double, media::kLevelBytes> factors{};
   double constant = 0;

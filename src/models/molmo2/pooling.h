@@ -22,7 +22,7 @@ struct Overlap {
   [[nodiscard]] std::int64_t margin() const { return left + right; }
   /// From one crop to the next.
   [[nodiscard]] std::int64_t window() const { return crop - margin(); }
-  /// Of so many crops side by side.
+  /// The side of so many crops in a row.
   [[nodiscard]] std::int64_t side(std::int64_t crops) const { return crops * window() + margin(); }
 };
 

@@ -30,7 +30,7 @@ std::int64_t second_frame(const ItemPlan& plan) {
          static_cast<std::int64_t>(media::kLevelBytes);
 }
 
-/// What is written of one part after the other.
+/// The places that one part after the other is written to.
 struct Cursor {
   std::int32_t* second;
   std::int32_t* embedding;

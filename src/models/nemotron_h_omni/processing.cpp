@@ -32,7 +32,7 @@ struct PatchRange {
   std::int64_t max_num_patches = 13312;
 };
 
-/// What decides about the frames of videos.
+/// The numbers that decide about the frames of videos.
 struct VideoTarget {
   std::int64_t video_target_num_patches = 1024;
   bool video_maintain_aspect_ratio = true;
