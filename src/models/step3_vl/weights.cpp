@@ -4,20 +4,14 @@
 #include <algorithm>
 
 #include "core/check.h"
-#include "media/normalize.h"
+#include "models/common/pixel_levels.h"
 #include "models/common/position_table.h"
-#include "models/common/views/levels.h"
 
 namespace fovea::step3_vl {
 
 namespace {
 
 using Bias = common::WeightLoader::Bias;
-
-/// The patch embedding over pixels of several bytes.
-void split_pixels(std::vector<float>& weight, std::vector<float>& bias) {
-  common::split_levels(Config::kPatch, Config::kMean, Config::kStd, weight, bias);
-}
 
 /// A table whose first row comes kClassRows times.
 std::vector<float> repeat_first(std::span<const float> table, std::int64_t cols) {
@@ -60,10 +54,12 @@ Weights load_weights(common::WeightLoader& loader, const Config& c) {
   constexpr std::int64_t kPatchBytes = 3 * media::kLevelBytes * kPatch * kPatch;
   const std::int64_t features = 2 * c.output_hidden_size;
   Weights w;
+  const common::PixelScaling scaling{.image_mean = Config::kMean, .image_std = Config::kStd};
   w.patch_embedding = {
-      .normalize = loader.constant(media::to_tensor_normalize_table(Config::kMean, Config::kStd)),
-      .proj = loader.linear_from("vision_model.embeddings.patch_embedding",
-                                 {c.hidden_size, 3, kPatch, kPatch}, kPatchBytes, &split_pixels)};
+      .normalize = loader.constant(common::level_table()),
+      .proj = loader.linear_from(
+          "vision_model.embeddings.patch_embedding", {c.hidden_size, 3, kPatch, kPatch},
+          kPatchBytes, common::split_levels(kPatch * kPatch, media::LevelScale{}, scaling))};
   w.class_rows =
       loader.f32_from("vision_model.embeddings.class_embedding", {1, c.hidden_size},
                       {Config::kClassRows, c.hidden_size},

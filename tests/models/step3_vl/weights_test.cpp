@@ -7,6 +7,7 @@
 
 #include "device/cpu/cpu_device.h"
 #include "media/normalize.h"
+#include "models/common/pixel_levels.h"
 #include "ops/cpu/cpu_kernels.h"
 #include "support/golden.h"
 
@@ -64,7 +65,7 @@ TEST_F(Step3VlLoaded, LevelBytesGiveWhatTheNormalisedLevelGives) {
   // One patch of pixels of level 100 + 37 / 256 + 201 / 65536.
   constexpr int kBytes[] = {100, 37, 201};
   constexpr std::size_t kArea = 14 * 14;
-  const media::NormalizeTable table = media::to_tensor_normalize_table(Config::kMean, Config::kStd);
+  const media::NormalizeTable table = common::level_table();
   const ConstTensorView weight =
       source_.tensor("vision_model.embeddings.patch_embedding.weight", {128, 3, 14, 14});
   std::vector<float> w(128 * 3 * kArea);
