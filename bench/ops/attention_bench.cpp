@@ -1,6 +1,6 @@
 // Attention on the CPU as a fraction of the multiply-add peak, the best measured so far: it is
 // measured before every case, because other programs disturb both. Useful work only: 4 * heads *
-// length^2 * head_dim floating-point operations per sequence.
+// queries * keys * head_dim floating-point operations per sequence.
 //
 //   fovea_bench_attention --benchmark_repetitions=5 --benchmark_enable_random_interleaving=true
 //
@@ -19,6 +19,7 @@
 #include "core/thread_pool.h"
 #include "device/cpu/cpu_device.h"
 #include "fovea/tower/ops/context.h"
+#include "fovea/tower/ops/cross_attention.h"
 #include "ops/cpu/cpu_kernels.h"
 
 namespace fovea {
@@ -81,6 +82,63 @@ void attention(benchmark::State& state, DType projection_dtype) {
   state.counters["flops"] = benchmark::Counter(flops, benchmark::Counter::kIsRate);
   state.counters["of_peak"] = benchmark::Counter(flops / peak, benchmark::Counter::kIsRate);
 }
+
+/// 0, step, 2 step ... of `num_seqs` sequences.
+Tensor even_offsets(Device& device, std::int64_t num_seqs, std::int64_t step) {
+  Tensor offsets = make_tensor(device, DType::kI32, {num_seqs + 1});
+  for (std::int64_t s = 0; s <= num_seqs; ++s) {
+    offsets.view().as<std::int32_t>()[s] = static_cast<std::int32_t>(s * step);
+  }
+  return offsets;
+}
+
+/// Arguments: threads, number of sequences, queries and keys of each, head_dim.
+void cross_attention(benchmark::State& state) {
+  const auto threads = static_cast<int>(state.range(0));
+  const std::int64_t num_seqs = state.range(1);
+  const std::int64_t queries = state.range(2);
+  const std::int64_t keys = state.range(3);
+  const std::int64_t head_dim = state.range(4);
+  if (threads > available_cpus()) {
+    state.SkipWithError("more threads than processors");
+    return;
+  }
+  const auto kernels = make_cpu_kernels(detect_cpu_isa(), threads);
+  const auto device = make_cpu_device(threads, *kernels);
+  const auto stream = device->create_stream();
+  const Tensor q = random_rows(*device, num_seqs * queries, kHeads * head_dim);
+  const Tensor kv = random_rows(*device, num_seqs * keys, 2 * kHeads * head_dim);
+  const Tensor out = make_tensor(*device, DType::kF32, q.shape);
+  const Tensor cu_queries = even_offsets(*device, num_seqs, queries);
+  const Tensor cu_keys = even_offsets(*device, num_seqs, keys);
+  Arena arena(nullptr, 0);
+  ExecContext ctx{*stream, *kernels, arena, *stream};
+
+  const double peak = peak_flops(threads);
+  for (auto _ : state) {
+    ops::cross_attention(ctx, {.q = q.view(),
+                               .kv = kv.view(),
+                               .cu_queries = cu_queries.view(),
+                               .cu_keys = cu_keys.view(),
+                               .num_heads = kHeads,
+                               .head_dim = head_dim,
+                               .scale = 1.0f / std::sqrt(static_cast<float>(head_dim)),
+                               .out = out.view()});
+    stream->synchronize();
+  }
+  const double flops = 4.0 * static_cast<double>(kHeads * num_seqs * queries * keys * head_dim) *
+                       static_cast<double>(state.iterations());
+  state.counters["flops"] = benchmark::Counter(flops, benchmark::Counter::kIsRate);
+  state.counters["of_peak"] = benchmark::Counter(flops / peak, benchmark::Counter::kIsRate);
+}
+
+BENCHMARK(cross_attention)
+    ->ArgNames({"threads", "sequences", "queries", "keys", "head_dim"})
+    ->Args({1, 1162, 1, 4, 72})    // windows of an image of Molmo2
+    ->Args({1, 1, 1, 729, 72})     // a pooling head
+    ->Args({1, 1, 64, 1024, 128})  // a resampler
+    ->UseRealTime()
+    ->Unit(benchmark::kMillisecond);
 
 void cases(benchmark::internal::Benchmark* bench) {
   bench->ArgNames({"threads", "sequences", "length", "head_dim"});
