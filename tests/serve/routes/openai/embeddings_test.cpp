@@ -109,6 +109,48 @@ TEST(EmbeddingRoutes, RefuseVectorsOfAnEmbeddingModel) {
   EXPECT_EQ(other.routes.post("/pooling", body).code(), "vectors_need_language_model");
 }
 
+TEST(EmbeddingRoutes, GiveTheVectorOfAnEncoderForRetrieval) {
+  const test::TemporaryDirectory folder;
+  test::write_text(folder / "config.json", R"({"architectures": ["CLIPModel"],
+      "projection_dim": 24, "vision_config": {"hidden_size": 32, "num_hidden_layers": 1,
+      "num_attention_heads": 2, "intermediate_size": 48, "image_size": 32, "patch_size": 8}})");
+  test::write_text(folder / "preprocessor_config.json", R"({"size": 32, "crop_size": 32})");
+  test::write_text(folder / "modules.json", "[]");  // no language model makes its vectors
+  ServiceOptions options = test::small_service(folder.path());
+  options.engine.dummy_weights = true;
+  options.engine.vectors = true;
+  test::Served encoder(options);
+  encoder.routes.add(embedding_routes({encoder.service, encoder.media}, {}));
+  Json body;
+  body["input"] = data_url(test::shapes());
+  const auto vector = [&] {
+    const Answer answer = encoder.routes.post("/v1/embeddings", body);
+    EXPECT_EQ(answer.status, 200) << answer.body;
+    EXPECT_EQ(answer.json()["usage"]["prompt_tokens"], 1);
+    std::vector<double> numbers;
+    for (const Json& value : answer.json()["data"][0]["embedding"]) {
+      numbers.push_back(value.get<double>());
+    }
+    return numbers;
+  };
+  const auto norm = [](const std::vector<double>& numbers) {
+    double sum = 0;
+    for (const double value : numbers) sum += value * value;
+    return std::sqrt(sum);
+  };
+  const std::vector<double> unit = vector();
+  ASSERT_EQ(unit.size(), 24U);
+  EXPECT_NEAR(norm(unit), 1, 1e-6);
+  body["use_activation"] = false;
+  const std::vector<double> plain = vector();
+  EXPECT_GT(std::abs(norm(plain) - 1), 1e-3) << "as transformers has it";
+  for (std::size_t i = 0; i < plain.size(); ++i) {
+    EXPECT_NEAR(plain[i] / norm(plain), unit[i], 1e-6);
+  }
+  body["input"] = "a photo of a cat";
+  EXPECT_EQ(encoder.routes.post("/v1/embeddings", body).code(), "text_not_supported");
+}
+
 TEST(EmbeddingRoutes, GiveTheSameForAllFormsOfARequest) {
   const std::string url = data_url(test::shapes());
   Json infinity;
