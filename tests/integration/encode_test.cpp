@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <fstream>
 #include <regex>
 
 #include "checkpoint/safetensors.h"
@@ -48,6 +49,24 @@ TEST_F(EncodeProgram, DecodesJpegAtAFractionOfItsSizeOnRequest) {
   const std::vector<std::string> scaled = rows({"--jpeg-scaling"});
   EXPECT_NE(scaled[0], full[0]);
   EXPECT_EQ(scaled[1], full[1]) << "PNG is decoded in full";
+}
+
+TEST_F(EncodeProgram, WritesVectorsOfEncodersForRetrieval) {
+  const TemporaryDirectory model;
+  std::ofstream(model / "config.json") << R"({"architectures": ["DINOv3ViTModel"],
+      "hidden_size": 32, "num_hidden_layers": 1, "num_attention_heads": 2, "patch_size": 16,
+      "intermediate_size": 48})";
+  const auto run = [&](std::vector<std::string> flags) {
+    flags.insert(flags.begin(), {"encode", model.path(), "--output", output(), "--load-format",
+                                 "dummy", photo_, noise_, "--quiet"});
+    return run_fovea(flags);
+  };
+  expect_success(run({}));
+  EXPECT_EQ(shape_of(1), (std::vector<std::int64_t>{197, 32}));
+  expect_success(run({"--vectors"}));
+  EXPECT_EQ(shape_of(1), (std::vector<std::int64_t>{1, 32}));
+  expect_failure(run({"--normalize-vectors"}), 1, "normalize_vectors: expected vectors, too");
+  expect_failure(encode({noise_, "--vectors"}), 1, "vectors: family qwen3_vl makes rows for a");
 }
 
 TEST_F(EncodeProgram, KeepsNothingOnTheCpu) {
