@@ -60,9 +60,8 @@ std::string model_fingerprint(const checkpoint::HfConfig& files,
     std::ranges::sort(lines);
     for (const std::string& line : lines) hash.add(line);
   }
-  return cat(hash.hex(), ";dtype=", to_string(compute),
-             ";quant=", value_name(options.quantization), options.vectors ? ";vectors" : "",
-             options.normalize_vectors ? ";unit" : "");
+  return cat(hash.hex(), ";dtype=", to_string(compute), ";quant=", value_name(options.quantization),
+             options.vectors ? ";vectors" : "", options.normalize_vectors ? ";unit" : "");
 }
 
 }  // namespace fovea

@@ -44,19 +44,23 @@ void read_canvas_rule(const checkpoint::HfConfig& files, const Config& config, P
   }
 }
 
-/// LLaVA 1.5 has no processor of its own: CLIP's keeps the ratio and cuts out the centre, that of
-/// SigLIP does not keep it.
-void read_square_rule(const JsonView& file, std::int64_t side_px, Processing& p) {
+/// LLaVA 1.5 has no processor of its own: CLIP's keeps the ratio and cuts out the centre, a number
+/// being the shorter side; that of SigLIP does not keep it.
+void read_square_rule(const JsonView& file, const Config& config, Processing& p) {
+  const std::int64_t side_px = config.tower.view.side_px;
+  const bool is_clip = config.kind == Tower::kClip;
   common::require_flag(file, "do_pad", false);
-  const auto size = file.find("size");
-  if (size) p.shortest_edge = 0;
-  const auto edge = size && size->is_object() ? size->find("shortest_edge") : std::nullopt;
-  if (!edge) return check_sides(file, "size", side_px);
-  p.shortest_edge = common::as_size(*edge, 4096);
-  FOVEA_CHECK(p.shortest_edge >= side_px, kUnsupported, edge->path(), ": ", p.shortest_edge,
-              " is less than the ", side_px, " of config.json");
-  common::require_flag(file, "do_center_crop", true);
-  check_sides(file, "crop_size", side_px);
+  if (const auto size = file.find("size")) {
+    const auto edge = size->is_object() ? size->find("shortest_edge")
+                      : is_clip         ? size
+                                        : std::optional<JsonView>();
+    p.shortest_edge = edge ? common::as_size(*edge, 4096) : 0;
+    if (!edge) check_sides(file, "size", side_px);
+    FOVEA_CHECK(!edge || p.shortest_edge >= side_px, kUnsupported, size->path(), ": ",
+                p.shortest_edge, " is less than the ", side_px, " of config.json");
+  }
+  if (p.shortest_edge > 0) common::require_flag(file, "do_center_crop", true);
+  if (file.bool_or("do_center_crop", is_clip)) check_sides(file, "crop_size", side_px);
 }
 
 void read_video(const checkpoint::HfConfig& files, std::int64_t side_px, Processing& p) {
@@ -91,7 +95,7 @@ Processing read_processing(const checkpoint::HfConfig& files, const Config& conf
       .canvases = {},
       .video_refusal = {}};
   const auto file = files.image_processor();
-  if (is_square && file) read_square_rule(*file, side_px, p);
+  if (is_square && file) read_square_rule(*file, config, p);
   if (!is_square) read_canvas_rule(files, config, p);
   if (config.format == Format::kOnevision) read_video(files, side_px, p);
   return p;

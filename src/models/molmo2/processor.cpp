@@ -212,13 +212,7 @@ std::vector<std::int64_t> Processor::sample_frames(std::int64_t total_frames, do
   const auto total = static_cast<double>(total_frames);
   const double fps = video_fps > 0 ? video_fps : target_fps;
   const auto count = static_cast<std::int64_t>(std::clamp(total / fps * target_fps, 1.0, total));
-  const double step = total / static_cast<double>(count);
-  std::vector<std::int64_t> indices;
-  for (std::int64_t i = 0; i < count; ++i) {
-    const auto index = static_cast<std::int64_t>(common::arange_element(i, count, step));
-    indices.push_back(std::min(index, total_frames - 1));
-  }
-  return indices;
+  return common::stepped_frames(total_frames, count);
 }
 
 void Processor::fill_frame(const ItemPlan& plan, std::int64_t index, const RgbView& frame,

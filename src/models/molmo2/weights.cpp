@@ -5,7 +5,6 @@
 #include <vector>
 
 #include "core/check.h"
-#include "models/common/patch_weights.h"
 #include "models/molmo2/model.h"
 
 namespace fovea::molmo2 {
@@ -37,8 +36,9 @@ common::SiglipTower load_tower(common::WeightLoader& loader, const Config& c,
   const std::string vit = "vision_backbone.image_vit.";
   common::SiglipTower tower{
       .patch_embedding = {.normalize = loader.constant(normalize),
-                          .proj = common::channel_last_patches(loader, vit + "patch_embedding",
-                                                               c.hidden_size, c.view.patch_px)},
+                          .proj = loader.channels_last(vit + "patch_embedding", c.hidden_size,
+                                                       c.view.patch_px * c.view.patch_px,
+                                                       common::WeightLoader::Bias::kYes)},
       .position_embedding =
           loader.f32(vit + "positional_embedding", {c.view.patches(), c.hidden_size}),
       .blocks = {}};

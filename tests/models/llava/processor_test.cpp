@@ -104,6 +104,9 @@ TEST(LlavaProcessor, LlavaDoesNotKeepTheRatioWhereTheFileSaysSo) {
   const Processing p = processing_of(Format::kLlava, R"({"size": {"height": 336, "width": 336}})");
   EXPECT_EQ(p.shortest_edge, 0);
   EXPECT_EQ(processing_of(Format::kLlava, "").shortest_edge, 336) << "without a file, as CLIP";
+  EXPECT_EQ(processing_of(Format::kLlava, "{}").shortest_edge, 336);
+  EXPECT_EQ(processing_of(Format::kLlava, R"({"size": 336})").shortest_edge, 336)
+      << "of CLIP a number is the shorter side";
 }
 
 TEST(LlavaProcessor, RefusesFilesThatContradictTheTower) {

@@ -34,8 +34,8 @@ struct ClipTower {
   BlockSequence blocks;
 };
 
-/// Its tensors. @param name what their names begin with: "vision_tower.vision_model.". Source:
-/// docs/reference/clip.md, "Tensors".
+/// Its tensors. @param name what their names begin with: "vision_tower.vision_model.".
+/// Source: docs/reference/clip.md, "Tensors".
 [[nodiscard]] ClipTower load_clip(WeightLoader& loader, const std::string& name,
                                   const ClipConfig& config, const media::NormalizeTable& normalize);
 
