@@ -6,8 +6,8 @@
 #include "core/thread_pool.h"
 #include "engine/engine_impl.h"
 #include "fovea/version.h"
-#include "graph/budgets.h"
 #include "graph/capture/forward_cost.h"
+#include "graph/capture/graph_set.h"
 #include "graph/graph_config.h"
 #include "media/process/decode_processes.h"
 #include "media/video.h"
@@ -62,9 +62,9 @@ void add_memory_plan(ModelReport& report, const EncoderGraphModel& planner, Devi
   for (std::size_t path = 0; path < spec.paths.size(); ++path) {
     for (const std::int64_t budget : config.path_budgets[path]) {
       if (budget == 0) continue;  // nothing runs
-      const std::int64_t tokens = capacity_of_budget(budget, spec.paths[path].unit);
+      const GraphKey key{.path = static_cast<PathId>(path), .budget = budget};
       const ForwardCost cost =
-          measure_forward(planner, device, static_cast<PathId>(path), {tokens, 1, 1});
+          measure_forward(planner, device, key.path, graph_capacity(spec, config, key));
       report.arenas.push_back({spec.paths[path].name, budget, cost.arena_bytes});
     }
   }
