@@ -91,7 +91,7 @@ function(fovea_test name)
   add_dependencies(fovea_tests ${target})
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
   target_compile_definitions(${target} PRIVATE
-    FOVEA_TEST_GOLDEN_DIR="${PROJECT_SOURCE_DIR}/tests/golden"
+    FOVEA_TEST_GOLDEN_DIR="${PROJECT_BINARY_DIR}/tests/golden"
     FOVEA_TEST_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   target_link_libraries(${target} PRIVATE fovea_dev ${arg_LINK} fovea_test_main)
   fovea_fast(${target} REUSE_FROM fovea_test_main)

@@ -137,12 +137,11 @@ count_cases() { # <build folder>
   echo "$tests_passed passed, $tests_failed failed, $skipped skipped"
 }
 
-# Reference data that takes much room is packed, a family to an archive; more may lie beside the
-# checkout. All of it goes to one folder.
+# More reference data than the repository has may lie beside the checkout, packed.
 unpack_golden() {
   local archive unpacked into=$release/golden
   mkdir -p "$into"
-  for archive in "$root"/tests/golden/*.tar.xz "$root"/../shared/golden*.tar.xz; do
+  for archive in "$root"/../shared/golden*.tar.xz; do
     [ -f "$archive" ] || continue
     unpacked=$into/.$(basename "$archive")
     [ "$archive" -nt "$unpacked" ] || continue
