@@ -147,8 +147,12 @@ void RowMover::move(std::vector<RowMove> moves, Stream* queue) {
   }
   if (queue != nullptr) copy_to_gpus(moves, *queue);
   finish_host();  // its rows are in the memory that is next
-  std::erase_if(moves, [](const RowMove& move) { return move.target.is_on_gpu(); });
-  if (!moves.empty()) start_to_host(std::move(moves));
+  std::vector<RowMove> to_host;
+  to_host.reserve(moves.size());
+  for (RowMove& move : moves) {
+    if (!move.target.is_on_gpu()) to_host.push_back(std::move(move));
+  }
+  if (!to_host.empty()) start_to_host(std::move(to_host));
 }
 
 void RowMover::copy_to_gpus(std::span<RowMove> moves, Stream& queue) {
