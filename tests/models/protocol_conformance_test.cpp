@@ -141,13 +141,15 @@ TEST_P(Conformance, RowsAreTheSameBitsHoweverTheyAreRun) {
     options.missing = MissingGraph::kCapture;
     GraphManager manager(*m_.model, *m_.device, options);
     EXPECT_EQ(m_.run(manager, items, true), alone) << "eager, packed";
-    EXPECT_EQ(m_.run(manager, items, false), alone) << "first replay";
     manager.fill_memory_with_nan();
     EXPECT_EQ(m_.run(manager, items, false), alone) << "replay over memory full of NaN";
     const bool fits = std::ranges::any_of(storage, [&](const PreparedItem& item) {
       return std::ranges::max(item.plan.spec.path_tokens) <= largest;
     });
-    EXPECT_TRUE(!fits || manager.stats().graph_hits + manager.stats().graph_partial > 0);
+    const Stats stats = manager.stats();
+    EXPECT_TRUE(!fits || stats.graph_hits + stats.graph_partial > 0);
+    const bool one_batch_a_run = stats.sub_batches == 2;
+    if (one_batch_a_run) break;  // more tokens would pack them no differently
   }
 }
 

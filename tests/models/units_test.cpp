@@ -193,14 +193,13 @@ TEST_P(Units, HaveTheSameBitsWhereverItemsAreCut) {
   for (PathId path = 0; path < m_.num_paths(); ++path) {
     for (const ItemPart& part : whole_items(items, path)) whole.run(path, {&part, 1});
   }
-  for (const std::uint32_t most : {1, 3}) {
-    SCOPED_TRACE(most);
-    PartRuns runs(m_, items);
-    for (const std::vector<ItemPart>& parts : random_batches(items, m_.num_paths(), most, random)) {
-      runs.run(parts.front().path, parts);
-    }
-    EXPECT_EQ(runs.rows(), whole.rows());
+  constexpr std::uint32_t kMostUnits = 3;
+  PartRuns runs(m_, items);
+  for (const std::vector<ItemPart>& parts :
+       random_batches(items, m_.num_paths(), kMostUnits, random)) {
+    runs.run(parts.front().path, parts);
   }
+  EXPECT_EQ(runs.rows(), whole.rows());
 }
 
 // Through the manager, which cuts, and runs equal units once.
@@ -221,10 +220,9 @@ TEST_P(Units, HaveTheSameBitsPackedAndReused) {
   options.missing = MissingGraph::kCapture;
   options.packing = PackingPolicy::kUnits;
   GraphManager manager(*m_.model, *m_.device, options);
+  manager.fill_memory_with_nan();  // shows rows that nobody wrote
   EXPECT_EQ(m_.run(manager, items, false), alone);
   EXPECT_EQ(manager.stats().units_reused, repeated);
-  manager.fill_memory_with_nan();
-  EXPECT_EQ(m_.run(manager, items, false), alone) << "over memory full of NaN";
 }
 
 INSTANTIATE_TEST_SUITE_P(Models, Units, ::testing::ValuesIn(supported_golden_models()),
