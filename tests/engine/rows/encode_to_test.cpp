@@ -2,6 +2,8 @@
 // is written.
 #include <gtest/gtest.h>
 
+#include <array>
+
 #include "core/check.h"
 #include "engine/cached/noise.h"
 #include "engine/rows/host_room.h"
@@ -54,16 +56,44 @@ void expect_same_rows(Engine& engine, std::span<const MediaItem> items, RowDType
 
 class EncodeToFamily : public ::testing::TestWithParam<std::string> {};
 
+/// Where rows of an item go.
+struct Place {
+  RowDType dtype;
+  std::int64_t gap;
+};
+
+constexpr std::array<Place, 4> kPlaces{{{RowDType::kFloat32, 0},
+                                        {RowDType::kFloat32, 24},
+                                        {RowDType::kBFloat16, 0},
+                                        {RowDType::kFloat16, 2}}};
+
+// Each item of a call goes to a place of its own; two calls have every place.
 TEST_P(EncodeToFamily, GivesTheRowsOfEncodeInEveryDtypeAndStride) {
-  for (const int replicas : {1, 3}) {
-    Engine engine =
-        Engine::load(golden_model(GetParam()),
-                     {.device = "cpu", .data_parallel_size = replicas, .num_threads = 3});
-    const std::vector<MediaItem> items = mixed_items(engine);
-    expect_same_rows(engine, items, RowDType::kFloat32, 0);
-    expect_same_rows(engine, items, RowDType::kFloat32, 24);
-    expect_same_rows(engine, items, RowDType::kBFloat16, 0);
-    expect_same_rows(engine, items, RowDType::kFloat16, 2);
+  const auto load = [](int replicas) {
+    return Engine::load(golden_model(GetParam()),
+                        {.device = "cpu", .data_parallel_size = replicas, .num_threads = 3});
+  };
+  Engine one = load(1);
+  Engine three = load(3);
+  const std::vector<MediaItem> items = mixed_items(one);
+  for (const std::size_t first : {0, 2}) {
+    std::vector<Embedding> expected;
+    std::vector<HostRoom> rooms;
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      const Place& place = kPlaces[(first + i) % kPlaces.size()];
+      expected.push_back(one.encode({&items[i], 1}, {.dtype = place.dtype}).front());
+      rooms.emplace_back(expected[i].rows + 2, expected[i].width, place.dtype, place.gap);
+    }
+    for (Engine* engine : {&one, &three}) {
+      std::vector<HostRoom> own = rooms;
+      const std::vector<Embedding> got = engine->encode(items, blocks_of(own), {});
+      ASSERT_EQ(got.size(), items.size());
+      for (std::size_t i = 0; i < items.size(); ++i) {
+        test::expect_described(got[i], expected[i]);
+        EXPECT_EQ(got[i].dtype, expected[i].dtype);
+        own[i].expect_rows(expected[i]);
+      }
+    }
   }
 }
 
