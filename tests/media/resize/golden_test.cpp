@@ -95,9 +95,14 @@ Image placed(const Image& image, std::int64_t width, std::int64_t height, std::i
 /// A square as [3, side, side].
 void append_tile(const Image& image, std::int64_t left, std::int64_t top, std::int64_t side,
                  Bytes& out) {
+  const std::size_t before = out.size();
+  out.resize(before + static_cast<std::size_t>(3 * side * side));
+  std::uint8_t* to = out.data() + before;
   for (std::int64_t c = 0; c < 3; ++c)
-    for (std::int64_t y = 0; y < side; ++y)
-      for (std::int64_t x = 0; x < side; ++x) out.push_back(at(image, left + x, top + y, c));
+    for (std::int64_t y = 0; y < side; ++y) {
+      const std::uint8_t* from = image.rgb.data() + ((top + y) * image.width_px + left) * 3 + c;
+      for (std::int64_t x = 0; x < side; ++x, from += 3) *to++ = *from;
+    }
 }
 
 /// All tiles of an image, row-major, as [tiles, 3, side, side].
@@ -226,12 +231,12 @@ TEST(GoldenResize, Internvl) {
 
 /// Sums of the rows or the columns of [n, 3, side, side].
 std::vector<std::int64_t> sums(const Bytes& tiles, std::int64_t side, bool of_rows) {
-  std::vector<std::int64_t> result(tiles.size() / static_cast<std::size_t>(side), 0);
-  for (std::size_t i = 0; i < tiles.size(); ++i) {
-    const auto s = static_cast<std::size_t>(side);
-    const std::size_t plane = i / (s * s);
-    const std::size_t line = of_rows ? i / s % s : i % s;
-    result[plane * s + line] += tiles[i];
+  const auto s = static_cast<std::size_t>(side);
+  std::vector<std::int64_t> result(tiles.size() / s, 0);
+  const std::uint8_t* next = tiles.data();
+  for (std::size_t row = 0; row < result.size(); ++row) {
+    std::int64_t* const sum = result.data() + (of_rows ? row : row / s * s);
+    for (std::size_t x = 0; x < s; ++x) sum[of_rows ? 0 : x] += *next++;
   }
   return result;
 }
