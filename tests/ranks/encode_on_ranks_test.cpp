@@ -17,6 +17,7 @@
 namespace fovea {
 namespace {
 
+using test::affordable_items;
 using test::golden_qwen;
 using test::load_on_cpu;
 using test::mixed_items;
@@ -43,19 +44,23 @@ class EncodeOnRanksOf : public ::testing::TestWithParam<std::string> {};
 TEST_P(EncodeOnRanksOf, AnyNumberOfThreadsGivesTheRowsOfOne) {
   Engine engine = load_on_cpu(GetParam());
   const auto seed = static_cast<unsigned>(fnv1a(engine.report().family));
-  expect_rows_of_one(engine, {1, 3, 8}, mixed_items(engine.report(), seed, 6));
+  const std::size_t count = affordable_items(engine, 6);
+  expect_rows_of_one(engine, {1, 3, 8}, mixed_items(engine.report(), seed, count));
 }
 
 TEST_P(EncodeOnRanksOf, AnyNumberOfProcessesGivesTheRowsOfOne) {
   const test::TemporaryDirectory folder;
   Engine engine = load_on_cpu(GetParam());
+  const std::size_t count = affordable_items(engine, 5);
   std::string expected;
-  for (const std::string& text : texts_of(engine.encode(mixed_items(engine.report(), 7, 5)))) {
+  for (const std::string& text : texts_of(engine.encode(mixed_items(engine.report(), 7, count)))) {
     expected += text + '\n';
   }
   for (const int size : {2, 3, 8}) {  // the last with more ranks than items
-    for (const test::RankOutcome& rank : test::run_rank_programs(
-             {.size = size, .rendezvous = "file://" + folder / "ranks", .model = GetParam()})) {
+    for (const test::RankOutcome& rank : test::run_rank_programs({.size = size,
+                                         .rendezvous = "file://" + folder / "ranks",
+                                         .model = GetParam(),
+                                         .num_items = static_cast<int>(count)})) {
       EXPECT_EQ(rank.output, expected) << size;
     }
     EXPECT_EQ(folder.entries(), 0U);
