@@ -11,6 +11,7 @@ usage: run.py [--program FILE] [--host FILE] [--slow-calls FILE]
 """
 import argparse
 import fnmatch
+import os
 import pathlib
 import shlex
 import signal
@@ -116,6 +117,15 @@ def report(case, outcome, wrong):
         print("".join(f"       | {line[:300]}\n" for line in outcome.err.splitlines()[:5]), end="")
 
 
+def recorder():
+    """A function that notes what became of a case, as tests/support/main.cpp does."""
+    path = os.environ.get("FOVEA_TEST_RECORD", "")
+    if not os.path.isdir(os.path.dirname(path)):
+        return lambda event, case: None
+    file = open(path, "w", encoding="utf-8")
+    return lambda event, case: print(event, case.name, file=file, flush=True)
+
+
 def main():
     tools = argument_list()
     for name in ("program", "host"):
@@ -128,10 +138,13 @@ def main():
     if not chosen:
         sys.exit(f"no case is called {tools.only}")
     idle = run_case(cases.IDLE, tools).memory
+    record = recorder()
     failed = 0
     for case in chosen:
+        record("started", case)
         outcome = run_case(case, tools)
         wrong = list(objections(case, outcome, idle))
+        record("failed" if wrong else "passed", case)
         failed += bool(wrong)
         if wrong or not case.name.startswith("mutation."):
             report(case, outcome, wrong)
