@@ -81,14 +81,19 @@ endfunction()
 # One GoogleTest executable fovea_test_<name>, whose cases ctest runs in equal parts (default: 1) as
 # <name>.1, <name>.2, ..., programs of many parts first. Each is one process; tests/support/main.cpp bounds
 # the time of a case, and records what became of it in the file of the part in the folder `cases` of the
-# build folder. The target fovea_tests builds what the tests need. The sources are compiled together as
+# build folder. The target fovea_tests builds what the tests need, but for those with the label
+# gpu-only, which are of no use without a GPU: fovea_gpu_tests builds these. The sources are compiled together as
 # cmake/FoveaUnity.cmake says, but for those that are ALONE. OPTIMIZED are those whose loops take more
 # time without optimisation than their compilation does with it.
 function(fovea_test name)
   cmake_parse_arguments(arg "" "SHARDS" "SOURCES;LINK;ALONE;OPTIMIZED;LABELS" ${ARGN})
   set(target fovea_test_${name})
   add_executable(${target} ${arg_SOURCES})
-  add_dependencies(fovea_tests ${target})
+  if("gpu-only" IN_LIST arg_LABELS)
+    add_dependencies(fovea_gpu_tests ${target})
+  else()
+    add_dependencies(fovea_tests ${target})
+  endif()
   target_include_directories(${target} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
   target_compile_definitions(${target} PRIVATE
     FOVEA_TEST_GOLDEN_DIR="${PROJECT_BINARY_DIR}/tests/golden"
