@@ -5,8 +5,13 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
+#include <regex>
 #include <set>
+#include <string>
+#include <vector>
 
+#include "core/file.h"
 #include "models/config_files.h"
 #include "models/golden_model.h"
 #include "support/expect_error.h"
@@ -25,39 +30,14 @@ TEST(Registry, EveryArchitectureFindsItsFamily) {
 }
 
 /// Families whose golden checkpoints are not in the repository, for its size: FOVEA_GOLDEN_DIR may
-/// name a folder that has them.
-constexpr std::array<std::string_view, 8> kInFullSetAlone{
-    "gemma3",   "paligemma",    "deepseek_vl", "cohere_vision",
-    "mistral3", "paddleocr_vl", "lfm2_vl",     "idefics3"};
-    "mistral3", "paddleocr_vl", "lfm2_vl",     "hunyuan_vl"};
-constexpr std::array<std::string_view, 9> kInFullSetAlone{
-    "gemma3",       "paligemma", "deepseek_vl", "cohere_vision", "mistral3",
-    "paddleocr_vl", "lfm2_vl",   "hunyuan_vl",  "deepseek_ocr2"};
-    "mistral3", "paddleocr_vl", "lfm2_vl",     "gemma4"};
-    "mistral3", "paddleocr_vl", "lfm2_vl",     "nemotron_h_omni"};
 /// name a folder that has them. tools/compare_retrieval_with_transformers.py makes those of
 /// encoders for retrieval.
-constexpr std::array<std::string_view, 11> kInFullSetAlone{
-    "gemma3",  "paligemma", "deepseek_vl", "cohere_vision", "mistral3", "paddleocr_vl",
-    "lfm2_vl", "clip",      "siglip",      "siglip2",       "dino"};
-constexpr std::array<std::string_view, 9> kInFullSetAlone{
-constexpr std::array<std::string_view, 10> kInFullSetAlone{
-    "gemma3",       "paligemma", "deepseek_vl", "cohere_vision", "mistral3",
-    "paddleocr_vl", "lfm2_vl",   "gemma4",      "minicpmv4_6",   "minimax_m3_vl"};
-constexpr std::array<std::string_view, 9> kInFullSetAlone{
-    "gemma3",       "paligemma", "deepseek_vl", "cohere_vision", "mistral3",
-    "paddleocr_vl", "lfm2_vl",   "idefics3",    "llava"};
-    "mistral3", "paddleocr_vl", "lfm2_vl",     "step3p7"};
-constexpr std::array<std::string_view, 9> kInFullSetAlone{
-    "gemma3",       "paligemma", "deepseek_vl", "cohere_vision", "mistral3",
-    "paddleocr_vl", "lfm2_vl",   "step3p7",     "ernie4_5_vl"};
-constexpr std::array<std::string_view, 10> kInFullSetAlone{
-    "gemma3",       "paligemma", "deepseek_vl", "cohere_vision", "mistral3",
-    "paddleocr_vl", "lfm2_vl",   "hunyuan_vl",  "deepseek_ocr2", "deepseek_vl2"};
-constexpr std::array<std::string_view, 9> kInFullSetAlone{
-constexpr std::array<std::string_view, 10> kInFullSetAlone{
-    "gemma3",       "paligemma", "deepseek_vl",     "cohere_vision", "mistral3",
-    "paddleocr_vl", "lfm2_vl",   "nemotron_h_omni", "molmo2",        "phi4_multimodal"};
+constexpr auto kInFullSetAlone = std::to_array<std::string_view>(
+    {"paligemma",   "deepseek_vl",   "cohere_vision",   "paddleocr_vl", "lfm2_vl",
+     "idefics3",    "hunyuan_vl",    "deepseek_ocr2",   "deepseek_vl2", "gemma4",
+     "minicpmv4_6", "minimax_m3_vl", "nemotron_h_omni", "molmo2",       "phi4_multimodal",
+     "llava",       "step3p7",       "ernie4_5_vl",     "clip",         "siglip",
+     "siglip2",     "dino"});
 
 TEST(Registry, EveryFamilyHasAGoldenModel) {
   std::set<std::string_view> covered;
@@ -95,7 +75,7 @@ TEST(Registry, TheFirstKnownOfAllArchitecturesCounts) {
 
 TEST(Registry, OneArchitectureMayHaveTwoTowers) {
   const auto family_of = [](const std::string& vision) {
-    return find_family(test::config_files(
+    return family_of(test::config_files(
                            {.config = R"({"architectures": ["LlavaForConditionalGeneration"])" +
                                       vision + "}"}))
         .name;
@@ -161,12 +141,39 @@ TEST(Registry, TheNearestFamilyOfAKnownArchitectureIsAFamily) {
   for (const char* unknown :
        {"Qwen2_5X", "ColQwen2X", "InternS1_1X", "MiniMaxM3X", "NVLM_D", "Cohere3X", "Gemma4X",
         "KimiX", "Llama4X", "DeepseekX", "UnlimitedOCRX", "StepX", "MolmoX", "HunYuanVLX",
-        "ColIdefics3X", "VipLlavaX"}) {
-  for (const char* unknown : {"Qwen2_5X", "ColQwen2X", "InternS1_1X", "MiniMaxM3X", "NVLM_D",
-                              "Cohere3X", "Gemma4X", "KimiX", "Llama4X", "DeepseekX",
-                              "UnlimitedOCRX", "StepX", "MolmoX", "HunYuanVLX", "MiniCPMV"}) {
+        "ColIdefics3X", "VipLlavaX", "MiniCPMV"}) {
     EXPECT_TRUE(names.contains(nearest_family(unknown))) << unknown;
   }
+}
+
+/// The rows of docs/models/vllm_names.md: "| `Name` | [Page](page.md) |" or
+/// "| `Name` | refused, nearest family: why |".
+TEST(Registry, TheNamesOfVllmAreTakenOrRefusedAsTheirPageSays) {
+  const std::vector<std::uint8_t> page =
+      read_file(FOVEA_TEST_SOURCE_DIR "/docs/models/vllm_names.md", 1 << 20);
+  const std::string text(page.begin(), page.end());
+  const std::regex row("\\n\\| `(\\w+)` \\| (refused(, nearest (\\w+))?: )?");
+  int taken = 0;
+  int refused = 0;
+  for (std::sregex_iterator it(text.begin(), text.end(), row), end; it != end; ++it) {
+    const std::string name = (*it)[1];
+    SCOPED_TRACE(name);
+    const std::string files = name == "ColPaliForRetrieval"
+                                  ? R"("vlm_config": {"model_type": "paligemma"}, )"
+                                  : std::string();
+    const std::string config = "{" + files + "\"architectures\": [\"" + name + "\"]}";
+    if (!(*it)[2].matched) {
+      EXPECT_NO_THROW((void)known_architecture(test::config_files({.config = config})));
+      ++taken;
+      continue;
+    }
+    test::expect_error(ErrorCode::kUnsupported, "is not supported",
+                       [&] { (void)known_architecture(test::config_files({.config = config})); });
+    EXPECT_EQ(nearest_family(name), (*it)[4].str());
+    ++refused;
+  }
+  EXPECT_GE(taken, 67);
+  EXPECT_EQ(taken + refused, 126);
 }
 
 }  // namespace

@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
-#include <array>
 #include <filesystem>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -20,23 +20,6 @@ namespace {
 
 constexpr const char* kGoldenFile = "golden.safetensors";
 
-/// CRC-32 as in zlib.
-std::int64_t crc32(std::span<const std::uint8_t> bytes) {
-  static const auto table = [] {
-    std::array<std::uint32_t, 256> entries{};
-    for (std::uint32_t i = 0; i < entries.size(); ++i) {
-      entries[i] = i;
-      for (int bit = 0; bit < 8; ++bit) {
-        entries[i] = (entries[i] >> 1) ^ ((entries[i] & 1) * 0xedb88320U);
-      }
-    }
-    return entries;
-  }();
-  std::uint32_t crc = ~0U;
-  for (const std::uint8_t byte : bytes) crc = (crc >> 8) ^ table[(crc ^ byte) & 0xff];
-  return ~crc;
-}
-
 /// The number that a file has under a name; of several, the last.
 std::int64_t number(const checkpoint::SafetensorsFile& file, const std::string& name) {
   const ConstTensorView numbers = file.tensor(name);
@@ -48,9 +31,6 @@ std::int64_t number(const checkpoint::SafetensorsFile& file, const std::string& 
 void expect_views(const ItemProcessor& processor, const ItemPlan& plan,
                   std::span<const RgbView> frames, const checkpoint::SafetensorsFile& file,
                   const std::string& name) {
-/// The views of an image, [views, 3, side, side].
-std::vector<std::uint8_t> views_of(const ItemProcessor& processor, const RgbView& image) {
-  const ItemPlan plan = processor.plan_image(image.width_px, image.height_px);
   std::vector<std::uint8_t> pixels(plan.pixel_bytes);
   for (std::size_t i = 0; i < frames.size(); ++i) {
     processor.fill_frame(plan, static_cast<std::int64_t>(i), frames[i], pixels);
@@ -64,7 +44,7 @@ std::vector<std::uint8_t> views_of(const ItemProcessor& processor, const RgbView
       for (std::size_t i = 0; i < area; ++i) planes.push_back(pixels[view + 3 * i + c]);
     }
   }
-  EXPECT_EQ(crc32(planes), number(file, name + "_u8.crc32"));
+  EXPECT_EQ(test::crc32_of(planes), number(file, name + "_u8.crc32"));
 }
 
 void expect_image(const ItemProcessor& processor, const RgbView& image,
@@ -97,8 +77,6 @@ TEST_P(GoldenViews, OfImagesAreTheBytesOfTheReference) {
       const RgbView view{image.rgb.data(), image.width_px, image.height_px};
       expect_image(model->processor(), view, file,
                    entry.path().stem().string() + ".in.pixel_values");
-      EXPECT_EQ(test::crc32_of(views_of(model->processor(), view)),
-                number(file, entry.path().stem().string() + ".in.pixel_values_u8.crc32"));
       ++images;
     }
     EXPECT_GE(images, 2);
@@ -114,8 +92,6 @@ TEST_P(GoldenViews, OfSmallImagesAreTheBytesOfTheReference) {
       const ConstTensorView rgb = file.tensor(size + ".rgb");
       const RgbView image{rgb.as<std::uint8_t>(), rgb.shape[1], rgb.shape[0]};
       expect_image(model->processor(), image, file, size + ".pixel_values");
-      EXPECT_EQ(test::crc32_of(views_of(model->processor(), image)),
-                number(file, size + ".pixel_values_u8.crc32"));
     }
   }
 }
