@@ -17,6 +17,7 @@
 #include "models/hunyuan_vl/model.h"
 #include "models/idefics3/model.h"
 #include "models/internvl/model.h"
+#include "models/kimi_k25/model.h"
 #include "models/kimi_vl/model.h"
 #include "models/lfm2_vl/model.h"
 #include "models/llama4/model.h"
@@ -48,7 +49,7 @@ std::span<const ModelFamily* const> model_families() noexcept {
       &internvl::chat_family(),
       &internvl::native_family(),
       &kimi_vl::family(),
-      &kimi_vl::k25_family(),
+      &kimi_k25::family(),
       &llama4::family(),
       &deepseek_ocr::family(),
       &step3_vl::family(),

@@ -120,6 +120,17 @@ double read_rope_theta(const JsonView& vision, double fallback) {
   return rope ? read_positive(*rope, "rope_theta", fallback) : fallback;
 }
 
+std::int64_t read_square(const JsonView& object, std::string_view key, std::int64_t fallback) {
+  const auto list = object.find(key);
+  if (!list) return fallback;
+  const std::vector<JsonView> sides = elements_of(*list, 2);
+  const std::int64_t height = as_size(sides[0]);
+  const std::int64_t width = as_size(sides[1]);
+  FOVEA_CHECK(height == width, kUnsupported, list->path(), ": only squares are supported, got ",
+              height, " x ", width);
+  return height;
+}
+
 void check_heads(const JsonView& object, std::int64_t width, std::int64_t heads) {
   FOVEA_CHECK(width % heads == 0, kCorruptData, object.path(), ": ", heads,
               " heads do not divide a width of ", width);

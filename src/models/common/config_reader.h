@@ -27,6 +27,12 @@ inline constexpr std::int64_t kMaxDepth = 1024;
 /// The same of a value that is there. @throws as read_size.
 [[nodiscard]] std::int64_t as_size(const JsonView& value, std::int64_t most = kMaxSize);
 
+/// The side of a square that `object` gives as [height, width]; `fallback` where the key is absent.
+/// @throws Error(kCorruptData) naming the key for anything but two sizes, Error(kUnsupported) if
+/// they differ.
+[[nodiscard]] std::int64_t read_square(const JsonView& object, std::string_view key,
+                                       std::int64_t fallback);
+
 /// Requires that `width` divides into `heads` heads of whole vectors of 8 elements, which kernels
 /// work on.
 /// @param object where the numbers come from, for the message.

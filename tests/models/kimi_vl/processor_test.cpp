@@ -1,5 +1,5 @@
 // Sizes and padding of Kimi-VL: examples worked out with the reference.
-#include "models/kimi_vl/processor.h"
+#include "models/kimi_vl/model.h"
 
 #include <gtest/gtest.h>
 
@@ -13,12 +13,13 @@ namespace {
 
 constexpr common::GridGeometry kGeometry{.patch_size = 14, .temporal_patch_size = 1};
 
-Processor processor_of(const std::string& file) {
-  return Processor(read_processing(test::config_files({.preprocessor = file}), kGeometry, {}));
+common::PaddedProcessor processor_of(const std::string& file) {
+  return common::PaddedProcessor(
+      read_processing(test::config_files({.preprocessor = file}), kGeometry, {}));
 }
 
 /// The file of the published checkpoints.
-Processor published(int limit = 4096) {
+common::PaddedProcessor published(int limit = 4096) {
   return processor_of(R"({"patch_size": 14, "pad_input": true, "merge_kernel_size": [2, 2],
       "num_pooled_tokens": 1024, "image_mean": [0.5, 0.5, 0.5], "image_std": [0.5, 0.5, 0.5],
       "in_token_limit": )" +
@@ -47,7 +48,7 @@ TEST(KimiVlProcessor, PlansImagesAsTheReference) {
 }
 
 TEST(KimiVlProcessor, RefusesGridsWithoutAnglesInTheReference) {
-  const Processor processor = published(16384);
+  const common::PaddedProcessor processor = published(16384);
   test::expect_error(ErrorCode::kInvalidArgument, "less than 512 patches a side, got 572x16",
                      [&] { (void)processor.plan_image(8000, 200); });
   test::expect_error(ErrorCode::kInvalidArgument, "less than 512 patches a side, got 512x2", [&] {
@@ -58,7 +59,7 @@ TEST(KimiVlProcessor, RefusesGridsWithoutAnglesInTheReference) {
 }
 
 TEST(KimiVlProcessor, PadsWithBlackOnTheRightAndBelow) {
-  const Processor processor = published();
+  const common::PaddedProcessor processor = published();
   const ItemPlan plan = processor.plan_image(20, 30);
   ASSERT_EQ(plan.grid, (std::array<std::int64_t, 3>{1, 4, 2}));
   const std::vector<std::uint8_t> white(20 * 30 * 3, 255);
@@ -73,7 +74,7 @@ TEST(KimiVlProcessor, PadsWithBlackOnTheRightAndBelow) {
 }
 
 TEST(KimiVlProcessor, PixelValuesComeRowByRowAndAreKeptTokenByToken) {
-  const Processor processor = published();
+  const common::PaddedProcessor processor = published();
   const ItemPlan plan = processor.plan_grid(Modality::kImage, {1, 2, 4});
   std::vector<float> values;  // every patch has one value, that of the byte 10 * (its index)
   for (int patch = 0; patch < 8; ++patch) {

@@ -1,4 +1,4 @@
-// The list of tensors of Kimi-VL and Kimi-K2.5.
+// The list of tensors of Kimi-VL.
 #include "models/kimi_vl/model.h"
 
 #include <gtest/gtest.h>
@@ -20,17 +20,6 @@ TEST(KimiVlWeights, AreTheTensorsOfThePublishedTower) {
       4 * 1152 + 1152 * 3456 + 3456 + 1152 * 1152 + 1152 + 2 * 1152 * 4304 + 4304 + 1152;
   const std::int64_t projector = 4608 * 4608 + 4608 + 4608 * 2048 + 2048;
   EXPECT_EQ(loader.parameters(), 589 * 1152 + 64 * 64 * 1152 + 27 * block + 4 * 1152 + projector);
-}
-
-TEST(KimiK25Weights, AreThoseOfKimiVlWithAnotherProjector) {
-  const auto source = checkpoint::WeightSource::dummy(0);
-  common::WeightLoader loader(source, "");
-  Config c{.init_pos_emb_time = 4, .text_hidden_size = 7168};
-  const Weights weights = load_weights(loader, c, {});
-  EXPECT_EQ(weights.times.shape, (Shape{5, 1152})) << "computed, in no checkpoint";
-  EXPECT_EQ(loader.report().size(), 3u + 27 * 12 + 8);
-  EXPECT_TRUE(std::ranges::any_of(
-      loader.report(), [](const TensorReport& t) { return t.name == "mm_projector.proj.2.bias"; }));
 }
 
 TEST(KimiVlWeights, TheTableOfPositionsNeedNotBeASquare) {

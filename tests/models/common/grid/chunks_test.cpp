@@ -1,5 +1,5 @@
 // The buffers of chunks of frames: when a patch is, and which patches become one.
-#include "models/kimi_vl/chunks.h"
+#include "models/common/grid/chunks.h"
 
 #include <gtest/gtest.h>
 
@@ -7,31 +7,30 @@
 #include "models/host_inputs.h"
 #include "support/expect_error.h"
 
-namespace fovea::kimi_vl {
+namespace fovea::common {
 namespace {
 
-using Ints = std::vector<std::int32_t>;
+using ChunkInts = std::vector<std::int32_t>;
 
 /// An image and a video of 5 frames, 8 x 8 pixels each, in patches of 4 x 4: 4 patches a frame.
 class ChunkInputsTest : public ::testing::Test {
  protected:
   ChunkInputsTest() {
-    common::GridProcessing processing = test::same_size(4);
+    GridProcessing processing = test::same_size(4);
     processing.geometry = geometry_;
-    const common::GridProcessor processor(processing);
+    const GridProcessor processor(processing);
     for (const ItemPlan& plan : {processor.plan_image(8, 8), processor.plan_video(5, 8, 8)}) {
       items_.push_back({.plan = plan, .pixels = std::vector<std::uint8_t>(plan.pixel_bytes)});
     }
   }
   void fill(test::HostInputs& inputs) const {
     const std::vector<ItemPart> parts = test::whole_items(items_);
-    inputs.fill([&](InputWriter& writer) {
-      ChunkInputs::fill(5, common::runs_of(geometry_, parts), writer);
-    });
+    inputs.fill(
+        [&](InputWriter& writer) { ChunkInputs::fill(5, runs_of(geometry_, parts), writer); });
   }
 
-  const common::GridGeometry geometry_{
-      .patch_size = 4, .temporal_patch_size = 4, .frames = common::FrameUse::kTogether};
+  const GridGeometry geometry_{
+      .patch_size = 4, .temporal_patch_size = 4, .frames = FrameUse::kTogether};
   std::vector<PreparedItem> items_;
 };
 
@@ -39,12 +38,12 @@ TEST_F(ChunkInputsTest, FramesOfAChunkHaveTimesAndImagesNone) {
   test::HostInputs memory(ChunkInputs::declare(geometry_, {.tokens = 3, .items = 2, .seqs = 9}));
   fill(memory);
   const ChunkInputs in = ChunkInputs::of(memory.tensors());
-  Ints frames;
+  ChunkInts frames;
   for (std::size_t patch = 0; patch < 24; patch += 4) {
     frames.push_back(test::ints(in.times, 96)[4 * patch + 1]);
   }
-  EXPECT_EQ(frames, (Ints{0, 1, 2, 3, 4, 0})) << "a last chunk of one frame is as an image";
-  EXPECT_EQ(test::ints(in.times, 4), (Ints{0, 0, 1, 5}));
+  EXPECT_EQ(frames, (ChunkInts{0, 1, 2, 3, 4, 0})) << "a last chunk of one frame is as an image";
+  EXPECT_EQ(test::ints(in.times, 4), (ChunkInts{0, 0, 1, 5}));
 }
 
 TEST_F(ChunkInputsTest, APlaceIsTheMeanOfTheFramesThatAChunkHas) {
@@ -52,10 +51,11 @@ TEST_F(ChunkInputsTest, APlaceIsTheMeanOfTheFramesThatAChunkHas) {
   fill(memory);
   const ChunkInputs in = ChunkInputs::of(memory.tensors());
   EXPECT_EQ(*in.places.count, 12);
-  const Ints means = test::ints(in.means, 48);
-  EXPECT_EQ(Ints(means.begin(), means.begin() + 4), (Ints{0, 1, 4, 0})) << "the image";
-  EXPECT_EQ(Ints(means.begin() + 20, means.begin() + 24), (Ints{5, 4, 4, 0})) << "4 frames";
-  EXPECT_EQ(Ints(means.begin() + 44, means.end()), (Ints{23, 1, 4, 0})) << "the fifth";
+  const ChunkInts means = test::ints(in.means, 48);
+  EXPECT_EQ(ChunkInts(means.begin(), means.begin() + 4), (ChunkInts{0, 1, 4, 0})) << "the image";
+  EXPECT_EQ(ChunkInts(means.begin() + 20, means.begin() + 24), (ChunkInts{5, 4, 4, 0}))
+      << "4 frames";
+  EXPECT_EQ(ChunkInts(means.begin() + 44, means.end()), (ChunkInts{23, 1, 4, 0})) << "the fifth";
 }
 
 TEST_F(ChunkInputsTest, BuffersThatAreTooSmallAreRefused) {
@@ -64,4 +64,4 @@ TEST_F(ChunkInputsTest, BuffersThatAreTooSmallAreRefused) {
 }
 
 }  // namespace
-}  // namespace fovea::kimi_vl
+}  // namespace fovea::common

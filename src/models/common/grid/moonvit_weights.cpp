@@ -1,5 +1,5 @@
-// The tensors of the tower.
-#include "models/kimi_vl/model.h"
+// The tensors of MoonViT.
+#include "models/common/grid/moonvit.h"
 
 #include <cmath>
 #include <string>
@@ -8,7 +8,7 @@
 
 #include "core/check.h"
 
-namespace fovea::kimi_vl {
+namespace fovea::common {
 
 namespace {
 
@@ -16,14 +16,14 @@ constexpr float kNormEpsilon = 1e-5f;  // fixed in the reference, not in config.
 
 /// Frequency i turns pair 2 i of a head with the column and pair 2 i + 1 with the row. Angles of
 /// rows come first here (ops/projected_attention.h).
-common::RowOrder row_order(std::int64_t head_dim) {
+RowOrder row_order(std::int64_t head_dim) {
   std::vector<std::int64_t> pairs;
   for (std::int64_t i = 0; i < head_dim / 4; ++i) pairs.push_back(2 * i + 1);
   for (std::int64_t i = 0; i < head_dim / 4; ++i) pairs.push_back(2 * i);
-  return common::halves_order(pairs);
+  return halves_order(pairs);
 }
 
-common::Block load_block(common::WeightLoader& loader, const Config& c, const std::string& name) {
+Block load_block(WeightLoader& loader, const MoonVitConfig& c, const std::string& name) {
   const std::int64_t width = c.hidden_size;
   const std::int64_t wide = c.intermediate_size;
   return {.norm1 = loader.layer_norm(name + ".norm0", width, kNormEpsilon),
@@ -38,7 +38,7 @@ common::Block load_block(common::WeightLoader& loader, const Config& c, const st
 
 /// [1 + init_pos_emb_time, hidden_size]: zeros for an image, then the sinusoids of the frames of a
 /// chunk: sin(t f_i), then cos(t f_i), with f_i = 10000^(-2 i / hidden_size).
-Tensor time_table(common::WeightLoader& loader, const Config& c) {
+Tensor time_table(WeightLoader& loader, const MoonVitConfig& c) {
   const std::int64_t width = c.hidden_size;
   const std::int64_t half = width / 2;
   std::vector<float> table(static_cast<std::size_t>((1 + c.init_pos_emb_time) * width));
@@ -54,26 +54,13 @@ Tensor time_table(common::WeightLoader& loader, const Config& c) {
   return loader.constant(table, {1 + c.init_pos_emb_time, width});
 }
 
-/// The projector, under the names that the checkpoints of the family have.
-void load_projector(common::WeightLoader& loader, const Config& c, Weights& w) {
-  const bool is_k25 = c.init_pos_emb_time > 0;
-  const std::string name = is_k25 ? "mm_projector" : "multi_modal_projector";
-  const std::int64_t joined = c.joined_width();
-  w.pre_norm =
-      loader.layer_norm(name + ".pre_norm", c.hidden_size, static_cast<float>(c.projector_ln_eps));
-  w.projector = {
-      .fc1 = loader.linear(name + (is_k25 ? ".proj.0" : ".linear_1"), joined, {joined}),
-      .fc2 = loader.linear(name + (is_k25 ? ".proj.2" : ".linear_2"), c.text_hidden_size, {joined}),
-      .activation = c.projector_hidden_act};
-}
-
 }  // namespace
 
-Weights load_weights(common::WeightLoader& loader, const Config& c,
-                     const media::NormalizeTable& normalize) {
+MoonVitWeights load_moonvit(WeightLoader& loader, const MoonVitConfig& c,
+                            const ProjectorNames& names, const media::NormalizeTable& normalize) {
   const std::int64_t patch = c.grid.patch_size;
-  Weights w;
-  w.inv_freq = common::inverse_frequencies(loader, c.head_dim(), c.rope_theta);
+  MoonVitWeights w;
+  w.inv_freq = inverse_frequencies(loader, c.head_dim(), c.rope_theta);
   w.patch_embed = {
       .normalize = loader.constant(normalize),
       .proj = loader.linear("vision_tower.patch_embed.proj", c.hidden_size, {3, patch, patch})};
@@ -81,7 +68,7 @@ Weights load_weights(common::WeightLoader& loader, const Config& c,
                          {c.init_pos_emb_height, c.init_pos_emb_width, c.hidden_size});
   w.pos_emb.shape = {c.init_pos_emb_height * c.init_pos_emb_width, c.hidden_size};
   if (c.init_pos_emb_time > 0) w.times = time_table(loader, c);
-  std::vector<common::Block> blocks;
+  std::vector<Block> blocks;
   for (std::int64_t i = 0; i < c.num_hidden_layers; ++i) {
     const auto block = loader.block(i);
     blocks.push_back(load_block(loader, c, cat("vision_tower.encoder.blocks.", i)));
@@ -89,8 +76,13 @@ Weights load_weights(common::WeightLoader& loader, const Config& c,
   w.blocks = loader.block_sequence(std::move(blocks));
   w.final_layernorm =
       loader.layer_norm("vision_tower.encoder.final_layernorm", c.hidden_size, kNormEpsilon);
-  load_projector(loader, c, w);
+  const std::int64_t joined = c.joined_width();
+  w.pre_norm =
+      loader.layer_norm(names.pre_norm, c.hidden_size, static_cast<float>(c.projector_ln_eps));
+  w.projector = {.fc1 = loader.linear(names.fc1, joined, {joined}),
+                 .fc2 = loader.linear(names.fc2, c.text_hidden_size, {joined}),
+                 .activation = c.projector_hidden_act};
   return w;
 }
 
-}  // namespace fovea::kimi_vl
+}  // namespace fovea::common

@@ -8,9 +8,9 @@
 #include "models/common/frames.h"
 #include "models/common/grid/processor_file.h"
 #include "models/common/processor_file.h"
-#include "models/kimi_vl/processor.h"
+#include "models/kimi_k25/model.h"
 
-namespace fovea::kimi_vl {
+namespace fovea::kimi_k25 {
 
 namespace {
 
@@ -76,8 +76,8 @@ struct Files {
 
 /// Published files: media_proc_cfg of preprocessor_config.json.
 Files read_vendors(const JsonView& file, const GridGeometry& geometry) {
-  check_same(file, "patch_size", geometry.patch_size);
-  check_same(file, "merge_kernel_size", geometry.spatial_merge_size);
+  common::check_tower_size(file, "patch_size", geometry.patch_size);
+  common::check_tower_size(file, "merge_kernel_size", geometry.spatial_merge_size);
   FOVEA_CHECK(!file.find("fixed_output_tokens"), kUnsupported, file.path(),
               ".fixed_output_tokens: only null is supported");
   Files f{.is_vendors = true};
@@ -96,8 +96,8 @@ Files read_vendors(const JsonView& file, const GridGeometry& geometry) {
 
 /// One file of transformers.
 Limits read_limits(const JsonView& file, const GridGeometry& geometry, Limits limits) {
-  check_same(file, "patch_size", geometry.patch_size);
-  check_same(file, "merge_size", geometry.spatial_merge_size);
+  common::check_tower_size(file, "patch_size", geometry.patch_size);
+  common::check_tower_size(file, "merge_size", geometry.spatial_merge_size);
   common::require_number(file, "resample", 3);
   limits.patches = common::read_size(file, "max_patches", limits.patches);
   const auto size = file.find("size");
@@ -143,15 +143,15 @@ void describe(const checkpoint::HfConfig& files, const Files& f, common::GridPro
 
 }  // namespace
 
-Processing read_k25_processing(const checkpoint::HfConfig& files, const GridGeometry& geometry,
-                               const MediaOptions& media) {
+common::PaddedProcessing read_processing(const checkpoint::HfConfig& files,
+                                         const GridGeometry& geometry, const MediaOptions& media) {
   const auto image = files.image_processor();
   const auto vendors = image ? image->find("media_proc_cfg") : std::nullopt;
   const Files f = vendors ? read_vendors(*vendors, geometry)
                           : read_transformers(image, files.video_processor(), geometry);
   const std::int64_t patch = geometry.patch_size;
   const std::int64_t merge = geometry.spatial_merge_size;
-  const auto content_of = [patch](const Limits& limits) -> ContentSize {
+  const auto content_of = [patch](const Limits& limits) -> common::ContentSize {
     return [=](std::int64_t height_px, std::int64_t width_px) {
       return content_within(limits, patch, height_px, width_px);
     };
@@ -159,18 +159,18 @@ Processing read_k25_processing(const checkpoint::HfConfig& files, const GridGeom
   const auto engine =
       vendors || !image ? media::ResizeEngine::kPillow : media::ResizeEngine::kTorchvision;
   const std::int64_t side = std::max(f.image.side, f.video.side);
-  Processing p{.grid = {.geometry = geometry,
-                        .limits = {.image = {1, f.image.patches * patch * patch},
-                                   .video = {1, f.video.patches * patch * patch}},
-                        .scaling = f.scaling,
-                        .engine = common::resize_engine(media, engine),
-                        .row_major_values = true,
-                        .video_refusal = f.video_refusal},
-               .image_content = content_of(f.image),
-               .video_content = content_of(f.video),
-               .most_grid_side = (side + merge - 1) / merge * merge};
-  p.grid.image_size = canvas_of(geometry, p.image_content, p.most_grid_side);
-  p.grid.video_size = [canvas = canvas_of(geometry, p.video_content, p.most_grid_side)](
+  common::PaddedProcessing p{.grid = {.geometry = geometry,
+                                      .limits = {.image = {1, f.image.patches * patch * patch},
+                                                 .video = {1, f.video.patches * patch * patch}},
+                                      .scaling = f.scaling,
+                                      .engine = common::resize_engine(media, engine),
+                                      .row_major_values = true,
+                                      .video_refusal = f.video_refusal},
+                             .image_content = content_of(f.image),
+                             .video_content = content_of(f.video),
+                             .most_grid_side = (side + merge - 1) / merge * merge};
+  p.grid.image_size = common::canvas_of(geometry, p.image_content, p.most_grid_side);
+  p.grid.video_size = [canvas = common::canvas_of(geometry, p.video_content, p.most_grid_side)](
                           std::int64_t, std::int64_t height_px, std::int64_t width_px) {
     return canvas(height_px, width_px);
   };
@@ -184,4 +184,4 @@ Processing read_k25_processing(const checkpoint::HfConfig& files, const GridGeom
   return p;
 }
 
-}  // namespace fovea::kimi_vl
+}  // namespace fovea::kimi_k25

@@ -8,26 +8,25 @@
 #include "models/common/geometry.h"
 #include "models/common/grid/inputs.h"
 
-namespace fovea::kimi_vl {
+namespace fovea::common {
 
 /// The inputs of a tower over chunks of frames beside GridInputs: the time of a patch, and the
 /// patches that become one.
 struct ChunkInputs {
-  ConstTensorView times;  ///< [patches, 4] i32: 0, row of Weights::times, 1, rows of it
+  ConstTensorView times;  ///< [patches, 4] i32: 0, row of MoonVitWeights::times, 1, rows of it
   ConstTensorView means;  ///< [tokens * merge_area, 4] i32: the patches of one place in all frames
                           ///< of a chunk, as MeanRowBlocksArgs::runs
   LiveRows places;        ///< live rows of `means`
 
   /// The buffers of a graph of `capacity`, for EncoderGraphModel::inputs.
-  [[nodiscard]] static std::vector<BufferDecl> declare(const common::GridGeometry& geometry,
+  [[nodiscard]] static std::vector<BufferDecl> declare(const GridGeometry& geometry,
                                                        const GraphCapacity& capacity);
   /// Writes all of them, for EncoderGraphModel::fill_inputs.
-  /// @param time_rows of Weights::times. @param runs of common::runs_of, one per chunk.
+  /// @param time_rows of MoonVitWeights::times. @param runs of runs_of, one per chunk.
   /// @throws Error(kUnavailable) if a buffer holds less.
-  static void fill(std::int64_t time_rows, std::span<const common::GridRun> runs,
-                   InputWriter& writer);
+  static void fill(std::int64_t time_rows, std::span<const GridRun> runs, InputWriter& writer);
   /// The buffers on the device, for a forward.
   [[nodiscard]] static ChunkInputs of(const NamedTensors& in);
 };
 
-}  // namespace fovea::kimi_vl
+}  // namespace fovea::common

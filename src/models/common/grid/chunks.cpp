@@ -1,9 +1,9 @@
 // The input buffers of towers over chunks of frames.
-#include "models/kimi_vl/chunks.h"
+#include "models/common/grid/chunks.h"
 
 #include <cstdint>
 
-namespace fovea::kimi_vl {
+namespace fovea::common {
 
 namespace {
 
@@ -20,21 +20,20 @@ std::int32_t* write_row(std::int32_t* row, std::int64_t a, std::int64_t b, std::
 
 }  // namespace
 
-std::vector<BufferDecl> ChunkInputs::declare(const common::GridGeometry& geometry,
+std::vector<BufferDecl> ChunkInputs::declare(const GridGeometry& geometry,
                                              const GraphCapacity& capacity) {
-  return {{kTimes, DType::kI32, {common::patch_capacity(geometry, capacity), 4}},
+  return {{kTimes, DType::kI32, {patch_capacity(geometry, capacity), 4}},
           {kMeans, DType::kI32, {capacity.tokens * geometry.merge_area(), 4}},
           {kPlaces, DType::kI32, {1}}};
 }
 
-void ChunkInputs::fill(std::int64_t time_rows, std::span<const common::GridRun> runs,
-                       InputWriter& writer) {
-  const auto places_of = [](const common::GridRun& run) {  // in each frame of a chunk
+void ChunkInputs::fill(std::int64_t time_rows, std::span<const GridRun> runs, InputWriter& writer) {
+  const auto places_of = [](const GridRun& run) {  // in each frame of a chunk
     return run.plan->grid[1] * run.plan->grid[2];
   };
   std::int64_t patches = 0;
   std::int64_t places = 0;
-  for (const common::GridRun& run : runs) {
+  for (const GridRun& run : runs) {
     patches += run.patches;
     places += places_of(run);
   }
@@ -42,7 +41,7 @@ void ChunkInputs::fill(std::int64_t time_rows, std::span<const common::GridRun> 
   auto* mean = writer.claim(kMeans, places).as<std::int32_t>();
   *writer.claim(kPlaces, 1).as<std::int32_t>() = static_cast<std::int32_t>(places);
   std::int64_t first = 0;  // patch of a chunk
-  for (const common::GridRun& run : runs) {
+  for (const GridRun& run : runs) {
     const std::int64_t here = places_of(run);
     const std::int64_t frames = run.patches / here;
     for (std::int64_t patch = 0; patch < run.patches; ++patch) {
@@ -60,4 +59,4 @@ ChunkInputs ChunkInputs::of(const NamedTensors& in) {
   return {.times = in[kTimes], .means = in[kMeans], .places = {in[kPlaces].as<std::int32_t>()}};
 }
 
-}  // namespace fovea::kimi_vl
+}  // namespace fovea::common
