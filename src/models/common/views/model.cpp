@@ -31,7 +31,7 @@ std::vector<BufferDecl> ViewModel::inputs(PathId path, const GraphCapacity& capa
 void ViewModel::fill_inputs(PathId path, const GraphCapacity& capacity,
                             std::span<const ItemPart> parts, InputWriter& writer) const {
   std::int64_t views = 0;  // an item that is one unit may have several
-  for (const ItemPart& part : parts) views += part.tokens() / layout(path).tokens;
+  for (const ItemPart& part : parts) views += part.patches() / layout(path).view.patches();
   std::byte* to =
       ViewInputs::fill(layout(path), views_of(path, capacity), views, parts.size(), writer);
   for (const ItemPart& part : parts) {

@@ -14,13 +14,13 @@ namespace {
 constexpr std::int64_t kMaxSquare = 8192;  // 192 MiB
 constexpr std::int64_t kMaxWindows = 900;  // 2 GB of pixels
 
-double ratio(std::int64_t a, std::int64_t b) {
+double quotient(std::int64_t a, std::int64_t b) {
   return static_cast<double>(a) / static_cast<double>(b);
 }
 
 /// Side of the windows of an image, 0 for none.
 std::int64_t window_side(const WindowRule& rule, std::int64_t longer, std::int64_t shorter) {
-  const double aspect = ratio(longer, shorter);
+  const double aspect = quotient(longer, shorter);
   if (longer <= rule.most_small_px) return aspect > 1.5 ? shorter : 0;
   return aspect > 4 ? std::min(shorter, rule.window_px) : rule.window_px;
 }
@@ -30,7 +30,7 @@ std::int64_t crop_size(const WindowRule& rule, std::int64_t n, std::int64_t wind
   if (n < window) return n;
   const std::int64_t whole = n / window;
   const bool has_rest = rule.compares_parts
-                            ? ratio(n, window) - static_cast<double>(whole) > 0.2
+                            ? quotient(n, window) - static_cast<double>(whole) > 0.2
                             : static_cast<double>(n % window) > 0.2 * static_cast<double>(window);
   return (has_rest ? whole + 1 : whole) * window;
 }
@@ -39,7 +39,7 @@ std::int64_t crop_size(const WindowRule& rule, std::int64_t n, std::int64_t wind
 void limit_size(const WindowRule& rule, Crop& crop) {
   const std::int64_t longer = std::max(crop.width_px, crop.height_px);
   if (longer <= rule.most_side_px) return;
-  const double factor = ratio(rule.most_side_px, longer);
+  const double factor = quotient(rule.most_side_px, longer);
   for (std::int64_t* const side : {&crop.width_px, &crop.height_px}) {
     *side = static_cast<std::int64_t>(static_cast<double>(*side) * factor);
   }
@@ -51,7 +51,7 @@ Crop plan_crop(const WindowRule& rule, std::int64_t width_px, std::int64_t heigh
                bool windows) {
   check_area(width_px, height_px);
   Crop crop{.width_px = width_px, .height_px = height_px};
-  const double aspect = ratio(width_px, height_px);
+  const double aspect = quotient(width_px, height_px);
   if (std::min(width_px, height_px) < 32 && (aspect > 4 || aspect < 0.25)) {
     crop.square_px = std::max(width_px, height_px);
     crop.width_px = crop.height_px = crop.square_px;
