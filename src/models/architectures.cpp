@@ -132,13 +132,14 @@ std::string refusal(std::string_view architecture) {
   const std::string_view nearest = nearest_family(architecture);
   std::string text = cat("architecture \"", architecture, "\" is not supported; ");
   if (!nearest.empty()) text += cat("the nearest family is ", nearest, "; ");
-  text += "docs/own_tower.md says how to run a tower of your own; supported are ";
-  const char* separator = "";
+  text +=
+      "docs/own_tower.md says how to run a tower of your own; supported families, whose names "
+      "docs/models.md lists, are ";
+  std::string_view last;  // one family may stand there twice
   for (const ModelFamily* family : model_families()) {
-    for (const std::string_view name : family->architectures) {
-      text += cat(separator, name);
-      separator = ", ";
-    }
+    if (family->name == last) continue;
+    text += cat(last.empty() ? "" : ", ", family->name);
+    last = family->name;
   }
   return text;
 }

@@ -57,7 +57,7 @@ struct ModelFamily {
 
   Prunable prunable = {};
 
-  /// Of a tower that is not Fovea's: what makes it, in the place of `make`.
+  /// The library of a tower that is not Fovea's, which makes it in the place of `make`.
   const TowerLibrary* library = nullptr;
 
   /// As make(), of a family whose model makes a vector of a whole image: the one with that vector

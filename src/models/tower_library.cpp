@@ -15,12 +15,12 @@ namespace fovea {
 struct TowerWeights::Impl {
   struct Own {
     Own(const checkpoint::WeightSource& source, Device& device)
-        : stream(device.create_copy_stream()),
-          checker(source, ""),
+        : weights(source),
+          stream(device.create_copy_stream()),
           loader(source, "", device, *stream) {}
 
+    const checkpoint::WeightSource& weights;
     std::unique_ptr<Stream> stream;
-    common::WeightLoader checker;
     common::WeightLoader loader;
   };
 
@@ -28,8 +28,9 @@ struct TowerWeights::Impl {
   template <class Load>
   auto run(const Load& load) {
     if (own == nullptr) return load(*loader);
-    (void)load(own->checker);
-    for (const TensorReport& tensor : own->checker.report()) {
+    common::WeightLoader checker(own->weights, "");
+    (void)load(checker);
+    for (const TensorReport& tensor : checker.report()) {
       FOVEA_CHECK(tensor.problem.empty(), kNotFound, tensor.name, " ", tensor.problem);
     }
     auto loaded = load(own->loader);

@@ -78,8 +78,10 @@ TEST_P(LoadErrors, MissingAndMisshapenTensorsAreAllNamedAtOnce) {
 
 /// Families whose reference has its activation in the code, whatever the file says.
 bool has_fixed_activation(std::string_view architecture) {
-  constexpr std::array<std::string_view, 3> kFixed{
-      "KimiVLForConditionalGeneration", "Llama4ForConditionalGeneration", "DeepseekOCRForCausalLM"};
+  constexpr auto kFixed = std::to_array<std::string_view>(
+      {"KimiVLForConditionalGeneration", "Llama4ForConditionalGeneration", "DeepseekOCRForCausalLM",
+       "DeepseekOCR2ForCausalLM", "DeepseekOcr2ForConditionalGeneration",
+       "DeepseekVLV2ForCausalLM"});
   return std::ranges::find(kFixed, architecture) != kFixed.end();
 }
 

@@ -136,6 +136,8 @@ TEST_P(Conformance, RowsAreTheSameBitsHoweverTheyAreRun) {
   const std::int64_t top = m_.num_paths() > 1 ? 1088 : 512;
   for (const std::int64_t largest : {top / 4, top, 4 * top}) {
     SCOPED_TRACE(largest);
+    const auto is_too_small = [&](const PathSpec& path) { return path.min_token_budget > largest; };
+    if (std::ranges::any_of(m_.model->graph_spec().paths, is_too_small)) continue;
     GraphManagerOptions options;
     options.max_num_batched_tokens = largest;
     options.missing = MissingGraph::kCapture;

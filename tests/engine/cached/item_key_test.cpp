@@ -101,7 +101,11 @@ std::string fingerprint(const std::string& changed, const EngineOptions& options
     file.seekp(-1, std::ios::end);
     file.put(changed.ends_with("json") ? ' ' : static_cast<char>(last ^ 1));
   }
-  const checkpoint::HfConfig files = checkpoint::read_hf_config(folder.path());
+  checkpoint::HfConfig files = checkpoint::read_hf_config(folder.path());
+  if (!options.tower.empty()) {  // a library counts by its bytes
+    files.tower = folder / options.tower;
+    std::ofstream(files.tower) << "a tower";
+  }
   const checkpoint::WeightSource weights = options.dummy_weights
                                                ? checkpoint::WeightSource::dummy(options.seed)
                                                : checkpoint::WeightSource::open(folder.path());

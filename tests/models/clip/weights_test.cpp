@@ -20,7 +20,7 @@ Count count(const Config& config, TowerOutput output) {
 }
 
 TEST(ClipWeights, AreTheTensorsOfThePublishedTowers) {
-  const Config small{.tower = {}, .projection_dim = 512};
+  const Config small{.tower = {.view = {.side_px = 224, .patch_px = 32}}, .projection_dim = 512};
   EXPECT_EQ(count(small, TowerOutput::kVectors), (Count{200, 87'849'216}));
   const Config large{.tower = {.hidden_size = 1024,
                                .num_hidden_layers = 24,
@@ -32,7 +32,7 @@ TEST(ClipWeights, AreTheTensorsOfThePublishedTowers) {
 }
 
 TEST(ClipWeights, RowsNeedNothingOfTheVector) {
-  const Config c{.tower = {}, .projection_dim = 512};
+  const Config c{.tower = {.view = {.side_px = 224, .patch_px = 32}}, .projection_dim = 512};
   EXPECT_EQ(count(c, TowerOutput::kRows), (Count{197, 87'849'216 - 2 * 768 - 512 * 768}));
   EXPECT_EQ(count(c, TowerOutput::kUnitVectors), count(c, TowerOutput::kVectors));
 }

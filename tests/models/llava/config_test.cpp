@@ -91,7 +91,7 @@ TEST(LlavaConfig, RefusesWhatTheTowersDoNotHave) {
   }
   expect_refused(ErrorCode::kCorruptData, "hidden_size", Format::kLlava, kClip, "",
                  R"({"model_type": "gemma"})");
-  expect_refused(ErrorCode::kCorruptData, "patch_size: expected a number in [1, 14], got 28",
+  expect_refused(ErrorCode::kCorruptData, "image_size: 14 pixels hold no patch of 28",
                  Format::kLlava, R"({"image_size": 14, "patch_size": 28})");
 }
 

@@ -126,9 +126,10 @@ TEST(EmbeddingRoutes, GiveTheVectorOfAnEncoderForRetrieval) {
   const auto vector = [&] {
     const Answer answer = encoder.routes.post("/v1/embeddings", body);
     EXPECT_EQ(answer.status, 200) << answer.body;
-    EXPECT_EQ(answer.json()["usage"]["prompt_tokens"], 1);
+    const Json reply = answer.json();
+    EXPECT_EQ(reply["usage"]["prompt_tokens"], 1);
     std::vector<double> numbers;
-    for (const Json& value : answer.json()["data"][0]["embedding"]) {
+    for (const Json& value : reply["data"][0]["embedding"]) {
       numbers.push_back(value.get<double>());
     }
     return numbers;
