@@ -144,6 +144,7 @@ constexpr Published kPublished[] = {
     {"deepseek-vl2-small", 335, 426626928, 2048, 1807},
     {"deepseek-vl2", 335, 431347568, 2560, 1807},
     {"Molmo2-8B", 414, 470443472, 4096, 1162},
+    {"Phi-4-multimodal-instruct", 425, 411069856, 3072, 3918},
 };
 
 std::string configs() { return FOVEA_TEST_SOURCE_DIR "/tests/configs"; }
