@@ -11,8 +11,8 @@ namespace fovea::ops {
 struct RopeAnglesArgs {
   ConstTensorView positions;  ///< [rows, 4] i32: y, x, height, width in patches (the last two
                               ///< unused), or the coordinates that inv_freq has
-  ConstTensorView inv_freq;  ///< [head_dim / 2] f32, of the row part, then of the column part; or
-                             ///< [1 to 4 coordinates, head_dim / 2]
+  ConstTensorView inv_freq;   ///< [head_dim / 2] f32, of the row part, then of the column part; or
+                              ///< [1 to 4 coordinates, head_dim / 2]
   LiveRows rows = {};
   TensorView cos;  ///< [rows, head_dim / 2] f32
   TensorView sin;  ///< [rows, head_dim / 2] f32
