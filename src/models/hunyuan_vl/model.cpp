@@ -26,39 +26,14 @@ common::GridTower describe(const Config& c) {
                     {"max_image_size", cat(c.max_image_size)}}};
 }
 
-class Model final : public common::GridModel {
- public:
-  Model(const Config& config, common::GridProcessing processing, Weights weights)
-      : GridModel(describe(config), std::make_unique<Processor>(std::move(processing))),
-        config_(config),
-        weights_(std::move(weights)) {}
-
-  [[nodiscard]] std::vector<BufferDecl> inputs(PathId,
-                                               const GraphCapacity& capacity) const override {
-    return Inputs::declare(config_.grid, capacity);
-  }
-
-  void fill_inputs(PathId, const GraphCapacity&, std::span<const ItemPart> parts,
-                   InputWriter& writer) const override {
-    Inputs::fill(config_.grid, parts, writer);
-  }
-
-  void forward(ExecContext& ctx, PathId, const GraphCapacity&, const NamedTensors& in,
-               TensorView out) const override {
-    hunyuan_vl::forward(ctx, config_, weights_, Inputs::of(in), out);
-  }
-
- private:
-  Config config_;
-  Weights weights_;
-};
-
 std::unique_ptr<EncoderGraphModel> make(const checkpoint::HfConfig& files,
                                         const MediaOptions& media, common::WeightLoader& loader) {
   const Config config = parse_config(files);
   common::GridProcessing processing = read_processing(files, config.grid, media);
   Weights weights = load_weights(loader, config, processing.scaling.table());
-  return std::make_unique<Model>(config, std::move(processing), std::move(weights));
+  return std::make_unique<common::PlainGridModel<Config, Weights, Inputs>>(
+      describe(config), std::make_unique<const Processor>(std::move(processing)), config,
+      std::move(weights), &forward);
 }
 
 }  // namespace

@@ -38,12 +38,12 @@ GridModel::GridModel(GridTower tower, std::unique_ptr<const GridProcessor> proce
 std::vector<std::pair<std::string, std::string>> GridModel::facts() const { return facts_; }
 
 std::vector<BufferDecl> GridModel::inputs(PathId, const GraphCapacity& capacity) const {
-  return GridInputs::declare(processor_->processing().geometry, capacity);
+  return GridInputs::declare(geometry(), capacity);
 }
 
 void GridModel::fill_inputs(PathId, const GraphCapacity&, std::span<const ItemPart> parts,
                             InputWriter& writer) const {
-  GridInputs::fill(processor_->processing().geometry, parts, writer);
+  GridInputs::fill(geometry(), parts, writer);
 }
 
 }  // namespace fovea::common

@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -44,18 +45,24 @@ class GridModel : public EncoderGraphModel {
   void fill_inputs(PathId, const GraphCapacity&, std::span<const ItemPart> parts,
                    InputWriter& writer) const override;
 
+ protected:
+  [[nodiscard]] const GridGeometry& geometry() const noexcept {
+    return processor_->processing().geometry;
+  }
+
  private:
   std::unique_ptr<const GridProcessor> processor_;
   GraphSpec spec_;
   std::vector<std::pair<std::string, std::string>> facts_;
 };
 
-/// The model of a family whose forward reads GridInputs alone.
-template <class Config, class Weights>
+/// The model of a family that has nothing of its own but a forward and, where that reads more than
+/// GridInputs, its inputs. @param Inputs with the functions declare, fill and of of GridInputs.
+template <class Config, class Weights, class Inputs = GridInputs>
 class PlainGridModel final : public GridModel {
  public:
   using Forward = void (*)(ExecContext& ctx, const Config& config, const Weights& weights,
-                           const GridInputs& in, TensorView out);
+                           const Inputs& in, TensorView out);
 
   /// @param host GridProcessing, or a processor of the family's own.
   template <class Host>
@@ -65,9 +72,17 @@ class PlainGridModel final : public GridModel {
         weights_(std::move(weights)),
         forward_(run) {}
 
+  [[nodiscard]] std::vector<BufferDecl> inputs(PathId,
+                                               const GraphCapacity& capacity) const override {
+    return Inputs::declare(geometry(), capacity);
+  }
+  void fill_inputs(PathId, const GraphCapacity&, std::span<const ItemPart> parts,
+                   InputWriter& writer) const override {
+    Inputs::fill(geometry(), parts, writer);
+  }
   void forward(ExecContext& ctx, PathId, const GraphCapacity&, const NamedTensors& in,
                TensorView out) const override {
-    forward_(ctx, config_, weights_, GridInputs::of(in), out);
+    forward_(ctx, config_, weights_, Inputs::of(in), out);
   }
 
  private:
