@@ -230,7 +230,17 @@ TEST_P(NormTest, RmsNormAddsAResidualInPlace) {
                                 .residual = r.out.view()};
     auto got = f.run_in_place(r.out, residual, [&](ExecContext& ctx) { ops::rms_norm(ctx, args); });
     got.resize(want.size());
-    f.expect_close(got, want, f.dtype() == DType::kF32 ? OpClass::kNorm : OpClass::kAttention);
+    if (f.dtype() == DType::kF32) {
+      f.expect_close(got, want, OpClass::kNorm);
+      continue;
+    }
+    // The normalised value is rounded before the sum is, which may be much smaller than it.
+    for (std::size_t i = 0; i < want.size(); ++i) {
+      const double normalised = want[i] - double{residual[i]};
+      ASSERT_NEAR(got[i], want[i],
+                  1.01 * kBf16Rounding * (std::abs(want[i]) + std::abs(normalised)))
+          << "element " << i;
+    }
   }
 }
 

@@ -10,6 +10,9 @@ namespace fovea::test {
 inline constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 inline constexpr float kInfinity = std::numeric_limits<float>::infinity();
 
+/// Half a unit in the last place of the bf16 number 1: no number has a larger share.
+inline constexpr double kBf16Rounding = 0x1p-8;
+
 /// Where the rounding errors of an op come from.
 enum class OpClass {
   kPointwise,  ///< a handful of f32 operations per element, no sum

@@ -64,10 +64,12 @@ struct StepRows {
   int prefix;
 };
 
-/// One step of one warp. The last one of a sequence has `valid` keys, the others are full.
+/// One step of one warp. The last one of a sequence has `valid` keys, the others are full. A step
+/// whose keys are hidden from all queries of the warp changes nothing.
 template <class P>
 __device__ void attend(float factor, const std::uint32_t (&q)[P::kDim / 16][4],
                        const Stage<P>& stage, const StepRows& rows, SoftmaxSums<P::kDim>& acc) {
+  if (hides_step<P>(rows.prefix, rows.query, rows.key)) return;
   typename P::Scores scores = {};
   multiply_keys<P>(q, stage, scores);
   hide_later_keys<P>(rows.prefix, rows.query, rows.key, scores);

@@ -159,12 +159,18 @@ __device__ void mask_scores(int valid, typename P::Scores& scores) {
   }
 }
 
-/// The score of a key that a query does not see: so far below all others that its weight is 0, but
-/// a number, because a group of warps may have no other key for a query.
-inline constexpr float kHiddenScore = -1e30f;
+/// Whether no query of a warp sees a key of a step: none where its first key is hidden from the
+/// last query. Otherwise each of them sees the first key, because steps and warps begin at
+/// multiples of kWarpQueries. @param query number of the first query in its sequence, @param key
+/// that of the first key of the step.
+template <class P>
+__device__ bool hides_step(int prefix, int query, int key) {
+  static_assert(P::kKeys % kWarpQueries == 0);
+  return key >= prefix && key >= query + kWarpQueries;
+}
 
-/// Hides keys at or beyond `prefix` from the queries before them. @param query number of the first
-/// one of the warp in its sequence, @param key that of the first key of the step.
+/// Excludes keys at or beyond `prefix` from the softmax of the queries before them, in a step that
+/// is not hidden. Parameters as of hides_step.
 template <class P>
 __device__ void hide_later_keys(int prefix, int query, int key, typename P::Scores& scores) {
   const int last_key = key + P::kKeys - 1;
@@ -176,7 +182,7 @@ __device__ void hide_later_keys(int prefix, int query, int key, typename P::Scor
     for (int i = 0; i < 4; ++i) {
       const int this_key = key + n * 8 + lane % 4 * 2 + i % 2;
       const int this_query = query + lane / 4 + i / 2 * 8;
-      if (this_key >= prefix && this_key > this_query) scores[n][i] = kHiddenScore;
+      if (this_key >= prefix && this_key > this_query) scores[n][i] = -INFINITY;
     }
   }
 }
