@@ -112,6 +112,9 @@ struct ModelReport {
   std::int64_t parameters = 0;        ///< elements of these tensors
   std::size_t weight_bytes = 0;       ///< loaded: as packed on the device; inspected: as stored
   std::vector<ArenaReport> arenas;    ///< by path, budgets ascending
+  /// Largest relative L2 difference of an item's rows from those in float32 that rounding to
+  /// bfloat16 explains; verify() allows so much.
+  double bfloat16_tolerance = 2e-2;
 };
 
 }  // namespace fovea

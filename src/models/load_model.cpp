@@ -90,6 +90,7 @@ ModelReport describe(const ModelFamily& family, const checkpoint::HfConfig& file
   report.facts = model.facts();
   report.tensors = checker.report();
   report.parameters = checker.parameters();
+  report.bfloat16_tolerance = family.bfloat16_tolerance;
   return report;
 }
 

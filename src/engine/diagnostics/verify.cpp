@@ -24,9 +24,6 @@ namespace fs = std::filesystem;
 /// Largest relative L2 difference of float32 arithmetic against a float32 reference; the reference
 /// implementations of the golden data agree among themselves to 1e-5.
 constexpr double kFloat32Tolerance = 1e-4;
-/// As above where intermediates or what GEMMs multiply are bfloat16, 8 bits of mantissa through
-/// some 30 blocks.
-constexpr double kBFloat16Tolerance = 2e-2;
 /// As above with GEMMs of 8 bits: a sanity bound, not a promise of quality.
 constexpr double kQuantizedTolerance = 2e-1;
 
@@ -201,12 +198,13 @@ std::vector<Check> check_against_cpu(const std::string& directory, const EngineO
 /// What less precision changes where arithmetic is float32 otherwise.
 std::vector<Check> check_against_float32(const std::string& directory, const EngineOptions& options,
                                          std::span<const MediaItem> items,
-                                         std::span<const Embedding> rows, std::int64_t hidden) {
+                                         std::span<const Embedding> rows, std::int64_t hidden,
+                                         double tolerance) {
   const std::vector<Embedding> native = encode_elsewhere(directory, options, "cpu", items);
   const ReferenceRows references[] = {{"float32", native}};
   const bool is_quantized = options.quantization != Quantization::kNone;
   return check_quantization(is_quantized ? "quantized" : "bfloat16", rows, references, hidden,
-                            is_quantized ? kQuantizedTolerance : kBFloat16Tolerance);
+                            tolerance);
 }
 
 /// Whether rows have less precision than the float32 of a CPU.
@@ -215,10 +213,10 @@ bool is_coarse(const EngineOptions& options) {
          options.dtype_compute == ComputeDType::kBFloat16;
 }
 
-/// Largest difference from reference rows.
-double golden_tolerance(const EngineOptions& options, bool on_host) {
+/// Largest difference from rows in float32, of the reference or of the CPU.
+double float32_tolerance(const EngineOptions& options, const ModelReport& model, bool on_host) {
   if (options.quantization != Quantization::kNone) return kQuantizedTolerance;
-  return on_host && !is_coarse(options) ? kFloat32Tolerance : kBFloat16Tolerance;
+  return on_host && !is_coarse(options) ? kFloat32Tolerance : model.bfloat16_tolerance;
 }
 
 }  // namespace
@@ -231,7 +229,8 @@ std::vector<Check> verify(Engine& engine, const std::string& golden, const CallB
   // The CPU computes a row from its own inputs in a fixed order; a GPU library may choose another
   // kernel for another number of rows.
   const bool exact = impl.on_host();
-  const double tolerance = exact ? 0.0 : golden_tolerance(impl.options, false);
+  const double from_float32 = float32_tolerance(impl.options, impl.report, exact);
+  const double tolerance = exact ? 0.0 : from_float32;
   engine.warm_up();
   const std::vector<MediaItem> items = random_items(impl.model().graph_spec());
   const std::vector<Embedding> alone = encode_alone(engine, items);
@@ -262,10 +261,11 @@ std::vector<Check> verify(Engine& engine, const std::string& golden, const CallB
     append(checks,
            check_against_cpu(impl.directory, impl.options, items, batch, hidden, tolerance));
   } else if (is_coarse(impl.options)) {
-    append(checks, check_against_float32(impl.directory, impl.options, items, batch, hidden));
+    append(checks,
+           check_against_float32(impl.directory, impl.options, items, batch, hidden, from_float32));
   }
   if (!golden.empty()) {
-    append(checks, check_golden(engine, reference, golden, golden_tolerance(impl.options, exact)));
+    append(checks, check_golden(engine, reference, golden, from_float32));
   }
   return checks;
 } catch (...) {

@@ -70,7 +70,8 @@ const ModelFamily& family() noexcept {
       .architectures = kArchitectures,
       .anchor_folder = "",
       .anchor_tensor = "vision_tower.patch_embedder.input_proj.weight",
-      .make = &make};
+      .make = &make,
+      .bfloat16_tolerance = 0.125};
   return kFamily;
 }
 

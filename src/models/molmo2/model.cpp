@@ -91,7 +91,8 @@ const ModelFamily& family() noexcept {
       .architectures = kArchitectures,
       .anchor_folder = "",
       .anchor_tensor = "vision_backbone.image_vit.patch_embedding.weight",
-      .make = &make};
+      .make = &make,
+      .bfloat16_tolerance = 0.075};
   return kFamily;
 }
 
