@@ -76,6 +76,9 @@ MODELS = {
                    ("GotOcr2ImageProcessor", square(364) | {"crop_to_patches": True, "max_patches": 12} | HALF)),
 }
 
+# Files of the processor of text and images that say how images are cut.
+MORE_FILES = {"Mistral-Small-3.1": {"processor_config.json": {"patch_size": 14, "spatial_merge_size": 2}}}
+
 
 def write(name, folder):
     config, processor = MODELS[name]
@@ -94,6 +97,8 @@ def write(name, folder):
     if processor:
         cls, values = processor
         getattr(T, cls)(**values).save_pretrained(folder)
+    for file, content in MORE_FILES.get(name, {}).items():
+        (folder / file).write_text(json.dumps(content), encoding="utf-8")
 
 
 def main():
