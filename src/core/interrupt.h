@@ -7,6 +7,8 @@
 #include <stop_token>
 #include <string_view>
 
+#include "fovea/call_bounds.h"
+
 namespace fovea {
 
 /// When the work of one call ends early. A thread works under an Interrupt while an InterruptScope
@@ -61,6 +63,22 @@ class InterruptScope {
 /// Between two steps of work: notes that it moves, and checks the interrupt of the current thread,
 /// if it has one. Some 30 ns. @throws as Interrupt::check.
 void check_interrupt();
+
+/// Puts the calling thread under the bounds of a call of the library until the call returns. A call
+/// that other calls of the library consist of, verify() for example, bounds them too.
+class CallScope {
+ public:
+  /// @param call for messages; must outlive the scope.
+  /// @throws as check_interrupt: a call may be over before it begins.
+  CallScope(const CallBounds& bounds, std::string_view call)
+      : interrupt_(bounds.stop, bounds.deadline, call, current_interrupt()), scope_(&interrupt_) {
+    check_interrupt();
+  }
+
+ private:
+  Interrupt interrupt_;
+  InterruptScope scope_;
+};
 
 /// The same while the thread waits for others, which is no sign that anything moves.
 void check_interrupt_of_wait();

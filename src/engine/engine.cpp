@@ -7,7 +7,6 @@
 #include "core/boundary.h"
 #include "core/check.h"
 #include "core/interrupt.h"
-#include "engine/call_scope.h"
 #include "engine/engine_impl.h"
 #include "engine/prepare/check_item.h"
 #include "engine/pruning/video_pruning.h"

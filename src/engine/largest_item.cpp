@@ -8,7 +8,7 @@
 
 #include "checkpoint/hf_config.h"
 #include "core/boundary.h"
-#include "engine/call_scope.h"
+#include "core/interrupt.h"
 #include "engine/family_options.h"
 #include "fovea/engine.h"
 #include "models/load_model.h"

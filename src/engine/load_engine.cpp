@@ -3,8 +3,8 @@
 
 #include "core/boundary.h"
 #include "core/check.h"
+#include "core/interrupt.h"
 #include "engine/cached/model_fingerprint.h"
-#include "engine/call_scope.h"
 #include "engine/engine_impl.h"
 #include "engine/family_options.h"
 #include "engine/graph_times.h"

@@ -9,7 +9,6 @@
 #include "core/check.h"
 #include "core/interrupt.h"
 #include "engine/call_plan.h"
-#include "engine/call_scope.h"
 #include "engine/engine_impl.h"
 #include "engine/family_options.h"
 #include "engine/planned_item.h"

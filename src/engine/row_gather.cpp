@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "core/check.h"
-#include "engine/call_scope.h"
+#include "core/interrupt.h"
 #include "engine/engine_impl.h"
 #include "rows/row_target.h"
 

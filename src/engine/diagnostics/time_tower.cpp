@@ -1,8 +1,8 @@
 // What `fovea bench latency` measures of the tower: times, and the energy that it takes.
 #include "core/boundary.h"
 #include "core/check.h"
+#include "core/interrupt.h"
 #include "core/stopwatch.h"
-#include "engine/call_scope.h"
 #include "engine/diagnostics/tower_runs.h"
 #include "fovea/diagnostics.h"
 

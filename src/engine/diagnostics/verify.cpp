@@ -8,7 +8,7 @@
 #include "core/boundary.h"
 #include "core/check.h"
 #include "core/file.h"
-#include "engine/call_scope.h"
+#include "core/interrupt.h"
 #include "engine/diagnostics/compare.h"
 #include "engine/diagnostics/graph_checks.h"
 #include "engine/diagnostics/quantization_check.h"
