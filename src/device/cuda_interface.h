@@ -1,6 +1,6 @@
 #pragma once
 
-#include "core/plugin/plugin_note.h"
+#include "fovea/tower/core/plugin_note.h"
 
 namespace fovea {
 

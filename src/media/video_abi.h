@@ -1,7 +1,7 @@
 #pragma once
 
 #include "core/interrupt.h"
-#include "core/plugin/plugin_note.h"
+#include "fovea/tower/core/plugin_note.h"
 #include "media/video.h"
 
 namespace fovea::media {

@@ -1,7 +1,7 @@
 // A shared object for plugin_test.cpp: says in the environment that its code has run.
 #include <cstdlib>
 
-#include "core/plugin/plugin_note.h"
+#include "fovea/tower/core/plugin_note.h"
 
 namespace {
 

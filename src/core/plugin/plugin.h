@@ -1,8 +1,10 @@
 #pragma once
 
+#include <optional>
 #include <string>
 
-#include "core/plugin/plugin_note.h"
+#include "core/file.h"
+#include "fovea/tower/core/plugin_note.h"
 
 namespace fovea {
 
@@ -20,6 +22,10 @@ struct PluginFile {
 /// Both folders are those that the system knows, absolute; the working folder has no part in it.
 /// @param file for example "libfovea_video.so".
 [[nodiscard]] PluginFile find_plugin(const std::string& file);
+
+/// Reads the note of a shared object; absent if it has none or is no ELF file of 64 bits. Notes
+/// behind the first hundred are not looked at.
+[[nodiscard]] std::optional<PluginBuild> read_plugin_build(const InputFile& file);
 
 /// Why no code of a plugin, or of a program that lies beside them, may run; empty if it may. It
 /// must be built for `build`, and its file and folder must belong to root, to the user who runs

@@ -1,10 +1,10 @@
 // The notes of an ELF file, which the program headers list by place and size.
-#include "core/plugin/plugin_note.h"
-
 #include <elf.h>
 #include <unistd.h>
 
 #include <cstring>
+
+#include "core/plugin/plugin.h"
 
 namespace fovea {
 

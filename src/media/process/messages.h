@@ -8,9 +8,9 @@
 #include <string_view>
 #include <vector>
 
-#include "core/plugin/plugin_note.h"
 #include "fovea/error.h"
 #include "fovea/option_table.h"
+#include "fovea/tower/core/plugin_note.h"
 #include "media/process/words.h"
 
 // The messages of the host and a decoder process over their socket. A message is a header, a
