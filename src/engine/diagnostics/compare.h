@@ -1,7 +1,9 @@
 #pragma once
 
+#include <cstdint>
 #include <span>
 #include <string>
+#include <vector>
 
 #include "fovea/diagnostics.h"
 #include "fovea/embedding.h"
@@ -19,5 +21,21 @@ struct Difference {
 
 /// @param tolerance of the relative difference; 0: bits must be equal.
 [[nodiscard]] Check check_equal(std::string name, const Difference& difference, double tolerance);
+
+/// Rows of the same items in more precision.
+struct ReferenceRows {
+  const char* dtype;  ///< that they were computed in
+  std::span<const Embedding> items;
+};
+
+/// What quantization, or GEMMs in bf16, change: for the main rows and every deepstack level,
+/// relative L2 difference and cosine against every reference, over all items. Passed where they are
+/// within the tolerance.
+/// @param kind first word of the names of the checks. @param hidden width of a level.
+/// @param tolerance of the relative L2 difference.
+[[nodiscard]] std::vector<Check> check_quantization(const char* kind,
+                                                    std::span<const Embedding> rows,
+                                                    std::span<const ReferenceRows> references,
+                                                    std::int64_t hidden, double tolerance);
 
 }  // namespace fovea

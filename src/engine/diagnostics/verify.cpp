@@ -11,7 +11,6 @@
 #include "core/interrupt.h"
 #include "engine/diagnostics/compare.h"
 #include "engine/diagnostics/graph_checks.h"
-#include "engine/diagnostics/quantization_check.h"
 #include "engine/engine_impl.h"
 #include "fovea/diagnostics.h"
 

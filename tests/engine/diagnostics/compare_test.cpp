@@ -1,5 +1,5 @@
 // What is said about quantized rows.
-#include "engine/diagnostics/quantization_check.h"
+#include "engine/diagnostics/compare.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
