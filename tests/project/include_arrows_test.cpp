@@ -312,7 +312,7 @@ TEST(IncludeArrowsTable, RefusesWhatTheHouseRefuses) {
                           {"src/ops/cuda/rowwise/gated.cu", "ops/cuda/gemm/unfused.h"},
                           {"src/ops/cuda/attic/old.cu", "ops/cuda/common/launch.cuh"},
                           {"src/engine/prepare/check_item.h", "engine/cached/item_key.h"},
-                          {"src/engine/replicas/replica.h", "engine/engine_impl.h"},
+                          {"src/engine/replicas/replica_group.h", "engine/engine_impl.h"},
                           {"src/engine/cached/item_key.h", "engine/item.h"},
                           {"src/engine/engine.cpp", "engine/diagnostics/compare.h"},
                           {"src/serve/text/headers.h", "serve/http/message.h"},

@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "engine/replicas/replica.h"
+#include "engine/replicas/replica_group.h"
 #include "fovea/embedding.h"
 #include "fovea/engine.h"
 #include "fovea/tower/models/encoder_graph_model.h"
