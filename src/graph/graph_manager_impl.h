@@ -15,7 +15,6 @@
 #include "graph/graph_config.h"
 #include "graph/graph_stats.h"
 #include "graph/packing.h"
-#include "graph/runners.h"
 #include "graph/unit_reuse.h"
 
 namespace fovea {

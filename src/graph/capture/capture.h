@@ -12,17 +12,33 @@
 #include <thread>
 #include <vector>
 
+#include "core/fair_mutex.h"
 #include "fovea/stats.h"
 #include "fovea/tower/graph/manager_options.h"
 #include "fovea/tower/models/encoder_graph_model.h"
 #include "graph/batch_log.h"
 #include "graph/capture/budget_graph.h"
 #include "graph/capture/calibration.h"
+#include "graph/capture/graph_set.h"
+#include "graph/eager_runner.h"
 #include "graph/graph_config.h"
+#include "graph/lane.h"
 #include "graph/packing.h"
-#include "graph/runners.h"
 
 namespace fovea {
+
+/// The two ways to run a batch on a lane, and the lock that guards them: batches and captures take
+/// turns.
+struct Runners {
+  /// All three must outlive this object.
+  Runners(const EncoderGraphModel& model, const GraphConfig& config, Device& device)
+      : lane(device), eager(model, lane), graphs(model, config, lane) {}
+
+  mutable FairMutex mutex;
+  Lane lane;
+  EagerRunner eager;
+  GraphSet graphs;
+};
 
 /// Makes the graphs of a manager: makes room, captures, measures, for one batch or for all budgets,
 /// on the caller's thread or in the background. Knows what the graphs are worth. Where there are to
