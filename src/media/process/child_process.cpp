@@ -1,5 +1,6 @@
-// Starting, talking to and ending a child. The socket does not block: a process that neither reads
-// nor answers is waited for in poll, between checks of the interrupt.
+// Starting, talking to and ending a child, and the thread that starts decoder processes. The socket
+// does not block: a process that neither reads nor answers is waited for in poll, between checks of
+// the interrupt.
 #include "media/process/child_process.h"
 
 #include <fcntl.h>
@@ -12,13 +13,19 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <condition_variable>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <deque>
 #include <filesystem>
+#include <future>
+#include <mutex>
+#include <stop_token>
 #include <thread>
 #include <utility>
 
+#include "core/blocked_signals.h"
 #include "core/check.h"
 #include "core/interrupt.h"
 #include "core/local_socket.h"
@@ -172,6 +179,43 @@ bool ChildProcess::receive(std::span<std::uint8_t> bytes) {
   return is_done(receive_all(socket_.get(), std::as_writable_bytes(bytes), nullptr,
                              [&](short events) { return wait(events); }),
                  "read from");
+}
+
+struct ProcessStarter::Impl {
+  using Start = std::packaged_task<ChildProcess()>;
+
+  void run(const std::stop_token& stop) {
+    const BlockedSignals none;
+    std::unique_lock lock(mutex);
+    while (changed.wait(lock, stop, [&] { return !waiting.empty(); })) {
+      Start next = std::move(waiting.front());
+      waiting.pop_front();
+      lock.unlock();
+      next();
+      lock.lock();
+    }
+  }
+
+  std::mutex mutex;
+  std::condition_variable_any changed;
+  std::deque<Start> waiting;
+  std::jthread thread{
+      [this](const std::stop_token& stop) { run(stop); }};  // last: it uses the rest
+};
+
+ProcessStarter::ProcessStarter() : impl_(std::make_unique<Impl>()) {}
+ProcessStarter::~ProcessStarter() = default;
+
+ChildProcess ProcessStarter::start(const std::string& program,
+                                   const std::vector<std::string>& arguments) {
+  Impl::Start start([&] { return ChildProcess(program, arguments); });
+  std::future<ChildProcess> child = start.get_future();
+  {
+    const std::lock_guard lock(impl_->mutex);
+    impl_->waiting.push_back(std::move(start));
+  }
+  impl_->changed.notify_one();
+  return child.get();
 }
 
 }  // namespace fovea::media

@@ -13,8 +13,8 @@
 #include "core/file_descriptor.h"
 #include "core/interrupt.h"
 #include "core/plugin/plugin.h"
+#include "media/process/child_process.h"
 #include "media/process/process_pool.h"
-#include "media/process/process_starter.h"
 
 namespace fovea::media {
 namespace {
