@@ -4,7 +4,6 @@
 #include "core/check.h"
 #include "core/thread_pool.h"
 #include "ops/cpu/attention/attention.h"
-#include "ops/cpu/attention/cross_attention.h"
 #include "ops/cpu/gemm/gemm.h"
 #include "ops/cpu/isa/isa_kernels.h"
 #include "ops/cpu/rowwise/rowwise.h"

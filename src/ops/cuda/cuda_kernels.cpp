@@ -3,7 +3,6 @@
 
 #include "core/check.h"
 #include "ops/cuda/attention/attention.h"
-#include "ops/cuda/attention/cross_attention.h"
 #include "ops/cuda/common/operand_check.h"
 #include "ops/cuda/common/submission.h"
 #include "ops/cuda/gemm/gemm.h"

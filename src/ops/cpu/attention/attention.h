@@ -3,6 +3,7 @@
 #include <cstddef>
 
 #include "ops/cpu/attention/task.h"
+#include "ops/cpu/rowwise/row_kernels.h"
 #include "ops/kernels.h"
 
 namespace fovea::cpu {
@@ -29,5 +30,8 @@ void attention(Stream& stream, const ops::AttentionArgs& args, TensorView worksp
                                                    int num_threads, const AttentionKernel& kernel);
 void grid_attention(Stream& stream, const ops::GridAttentionArgs& args, TensorView workspace,
                     const AttentionKernel& kernel);
+
+/// The body of Kernels::cross_attention; submits to a CpuStream. Running allocates nothing.
+void cross_attention(Stream& stream, const ops::CrossAttentionArgs& args, AttendQuery attend);
 
 }  // namespace fovea::cpu

@@ -1,6 +1,6 @@
 // Attention between two lists of rows on the CPU: queries on all threads, each with its heads one
 // after the other.
-#include "ops/cpu/attention/cross_attention.h"
+#include "ops/cpu/attention/attention.h"
 
 #include <algorithm>
 

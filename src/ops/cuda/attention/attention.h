@@ -3,7 +3,9 @@
 #include <cstddef>
 #include <memory>
 
+#include "device/cuda/cuda_stream.h"
 #include "device/cuda_abi.h"
+#include "fovea/tower/ops/cross_attention.h"
 #include "fovea/tower/ops/projected_attention.h"
 #include "ops/cuda/attention/cudnn.h"
 #include "ops/cuda/gemm/gemm.h"
@@ -42,5 +44,9 @@ class Attention {
   GemmLibrary& gemm_;
   std::unique_ptr<const CudnnAttention> cudnn_;  // where it was asked for
 };
+
+/// The body of Kernels::cross_attention; returns at once.
+/// @throws Error(kUnsupported) for other activations than bf16 and heads of more than 128 dims.
+void cross_attention(CudaStream& stream, const ops::CrossAttentionArgs& args, int num_sms);
 
 }  // namespace fovea::cuda

@@ -5,7 +5,7 @@
 // are many (resamplers).
 // Traffic: q and out once, k and v of a sequence once for each of its queries, from L2.
 #include "core/check.h"
-#include "ops/cuda/attention/cross_attention.h"
+#include "ops/cuda/attention/attention.h"
 #include "ops/cuda/common/bf16.cuh"
 #include "ops/cuda/common/lanes.cuh"
 #include "ops/cuda/common/launch.cuh"
