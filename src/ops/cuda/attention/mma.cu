@@ -24,9 +24,9 @@
 #include "ops/cuda/attention/mma_tile.cuh"
 #include "ops/cuda/attention/softmax_mma.cuh"
 #include "ops/cuda/common/bf16.cuh"
-#include "ops/cuda/common/head_dims.h"
 #include "ops/cuda/common/lanes.cuh"
 #include "ops/cuda/common/launch.cuh"
+#include "ops/cuda/common/packed_heads.h"
 #include "ops/cuda/common/sequences.cuh"
 #include "ops/cuda/ptx/ptx.cuh"
 

@@ -21,9 +21,9 @@
 #include "ops/cuda/attention/softmax_wgmma.cuh"
 #include "ops/cuda/attention/wgmma_feed.cuh"
 #include "ops/cuda/common/bf16.cuh"
-#include "ops/cuda/common/head_dims.h"
 #include "ops/cuda/common/lanes.cuh"
 #include "ops/cuda/common/launch.cuh"
+#include "ops/cuda/common/packed_heads.h"
 #include "ops/cuda/ptx/ptx.cuh"
 #include "ops/cuda/ptx/wgmma.cuh"
 
