@@ -3,8 +3,7 @@
 
 #include "core/check.h"
 #include "ops/cuda/attention/attention.h"
-#include "ops/cuda/common/operand_check.h"
-#include "ops/cuda/common/submission.h"
+#include "ops/cuda/common/operands.h"
 #include "ops/cuda/gemm/gemm.h"
 #include "ops/cuda/gemm/linear.h"
 #include "ops/cuda/grid_attention/grid_attention.h"

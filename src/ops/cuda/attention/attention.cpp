@@ -7,8 +7,7 @@
 
 #include "core/check.h"
 #include "ops/cuda/attention/work.h"
-#include "ops/cuda/common/operand_check.h"
-#include "ops/cuda/common/submission.h"
+#include "ops/cuda/common/operands.h"
 #include "ops/cuda/gemm/hopper/hopper_gemm.h"
 #include "ops/cuda/gemm/linear.h"
 #include "ops/cuda/rowwise/rowwise.h"

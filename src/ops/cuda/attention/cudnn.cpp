@@ -14,7 +14,7 @@
 #include "core/check.h"
 #include "device/cuda/cudnn_library.h"
 #include "ops/cuda/attention/work.h"
-#include "ops/cuda/common/operand_check.h"
+#include "ops/cuda/common/operands.h"
 
 namespace fovea::cuda {
 

@@ -6,7 +6,7 @@
 
 #include "device/cuda/cuda_stream.h"
 #include "fovea/tower/ops/context.h"
-#include "ops/cuda/common/operand_check.h"
+#include "ops/cuda/common/operands.h"
 
 namespace fovea::cuda {
 

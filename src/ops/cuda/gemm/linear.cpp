@@ -9,8 +9,7 @@
 
 #include "core/check.h"
 #include "device/cuda/handles.h"
-#include "ops/cuda/common/operand_check.h"
-#include "ops/cuda/common/submission.h"
+#include "ops/cuda/common/operands.h"
 #include "ops/cuda/rowwise/rowwise.h"
 #include "ops/quantized.h"
 #include "ops/steps.h"

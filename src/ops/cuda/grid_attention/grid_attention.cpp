@@ -5,8 +5,7 @@
 
 #include "core/check.h"
 #include "ops/cuda/attention/work.h"
-#include "ops/cuda/common/operand_check.h"
-#include "ops/cuda/common/submission.h"
+#include "ops/cuda/common/operands.h"
 
 namespace fovea::cuda {
 

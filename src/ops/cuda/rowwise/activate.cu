@@ -5,7 +5,7 @@
 // Traffic: 4 bytes per element.
 #include "ops/cuda/common/bf16.cuh"
 #include "ops/cuda/common/launch.cuh"
-#include "ops/cuda/common/operand_check.h"
+#include "ops/cuda/common/operands.h"
 #include "ops/cuda/rowwise/activation.cuh"
 #include "ops/cuda/rowwise/rowwise.h"
 

@@ -5,7 +5,7 @@
 // Traffic: 6 bytes per element of the result, and 4 for limits, whose bounds stay in L1.
 #include "ops/cuda/common/bf16.cuh"
 #include "ops/cuda/common/launch.cuh"
-#include "ops/cuda/common/operand_check.h"
+#include "ops/cuda/common/operands.h"
 #include "ops/cuda/rowwise/activation.cuh"
 #include "ops/cuda/rowwise/rowwise.h"
 

@@ -14,7 +14,7 @@
 #include "ops/cuda/common/bf16.cuh"
 #include "ops/cuda/common/lanes.cuh"
 #include "ops/cuda/common/launch.cuh"
-#include "ops/cuda/common/operand_check.h"
+#include "ops/cuda/common/operands.h"
 #include "ops/cuda/rowwise/quantize.cuh"
 #include "ops/cuda/rowwise/rowwise.h"
 

@@ -8,7 +8,7 @@
 // angles from L1.
 #include "ops/cuda/common/bf16.cuh"
 #include "ops/cuda/common/launch.cuh"
-#include "ops/cuda/common/operand_check.h"
+#include "ops/cuda/common/operands.h"
 #include "ops/cuda/rowwise/rotate.cuh"
 #include "ops/cuda/rowwise/rowwise.h"
 

@@ -2,7 +2,7 @@
 // once.
 #include "ops/cuda/common/bf16.cuh"
 #include "ops/cuda/common/launch.cuh"
-#include "ops/cuda/common/operand_check.h"
+#include "ops/cuda/common/operands.h"
 #include "ops/cuda/rowwise/rowwise.h"
 
 namespace fovea::cuda {

@@ -9,8 +9,7 @@
 #include <vector>
 
 #include "core/check.h"
-#include "ops/cuda/common/operand_check.h"
-#include "ops/cuda/common/submission.h"
+#include "ops/cuda/common/operands.h"
 #include "ops/cuda/common/tensor_maps.h"
 
 namespace fovea::cuda {

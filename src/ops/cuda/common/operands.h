@@ -4,9 +4,23 @@
 #include <cstdint>
 
 #include "core/check.h"
+#include "device/cuda/cuda_stream.h"
 #include "fovea/tower/core/tensor_view.h"
+#include "fovea/tower/device/arena.h"
+#include "fovea/tower/ops/context.h"
+
+// What bodies of ops take from their arguments, and what they require of them.
 
 namespace fovea::cuda {
+
+[[nodiscard]] inline CudaStream& stream_of(const Submission& submission) {
+  return static_cast<CudaStream&>(submission.stream);
+}
+
+/// Memory until the caller's scope of the arena ends.
+[[nodiscard]] inline std::byte* take_scratch(const Submission& submission, std::size_t bytes) {
+  return submission.arena.tensor(DType::kU8, {static_cast<std::int64_t>(bytes)}).data;
+}
 
 inline bool is_aligned(const void* pointer, std::size_t bytes) {
   return reinterpret_cast<std::uintptr_t>(pointer) % bytes == 0;
