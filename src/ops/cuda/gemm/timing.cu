@@ -5,9 +5,9 @@
 #include "fovea/error.h"
 #include "fovea/tower/core/dtype.h"
 #include "ops/cuda/common/bf16.cuh"
-#include "ops/cuda/common/e4m3.cuh"
 #include "ops/cuda/common/launch.cuh"
 #include "ops/cuda/gemm/timing.h"
+#include "ops/cuda/rowwise/quantize.cuh"
 
 namespace fovea::cuda {
 

@@ -4,12 +4,12 @@
 
 #include "fovea/tower/core/dtype.h"
 #include "ops/cuda/common/bf16.cuh"
-#include "ops/cuda/common/e4m3.cuh"
 #include "ops/cuda/gemm/hopper/heads.cuh"
 #include "ops/cuda/gemm/hopper/plan.cuh"
 #include "ops/cuda/ptx/ptx.cuh"
 #include "ops/cuda/ptx/tma.cuh"
 #include "ops/cuda/rowwise/activation.cuh"
+#include "ops/cuda/rowwise/quantize.cuh"
 
 namespace fovea::cuda::gemm {
 
