@@ -1,4 +1,4 @@
-#include "serve/routes/cohere/routes.h"
+#include "serve/routes/routes.h"
 
 #include <string>
 #include <utility>

@@ -1,4 +1,4 @@
-#include "serve/routes/kserve/routes.h"
+#include "serve/routes/routes.h"
 
 #include <algorithm>
 #include <string>

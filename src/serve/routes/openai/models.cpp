@@ -1,4 +1,4 @@
-#include "serve/routes/openai/routes.h"
+#include "serve/routes/routes.h"
 
 #include <memory>
 #include <string>

@@ -3,7 +3,7 @@
 
 #include <cstring>
 
-#include "serve/routes/cohere/routes.h"
+#include "serve/routes/routes.h"
 #include "serve/routes/vectors.h"
 
 namespace fovea::serve {

@@ -1,4 +1,4 @@
-#include "serve/routes/kserve/routes.h"
+#include "serve/routes/routes.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
