@@ -1,5 +1,4 @@
 // Any text as a data URL: its data is the end of the text, and decodes to no more bytes than said.
-#include "serve/text/data_url.h"
 
 #include "fuzz.h"
 #include "serve/text/base64.h"

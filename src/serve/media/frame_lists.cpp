@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "serve/api_error.h"
-#include "serve/text/data_url.h"
+#include "serve/text/base64.h"
 
 namespace fovea::serve {
 namespace {

@@ -11,7 +11,6 @@
 #include "serve/media/local_files.h"
 #include "serve/media/resolution.h"
 #include "serve/text/base64.h"
-#include "serve/text/data_url.h"
 #include "serve/text/url.h"
 
 namespace fovea::serve {

@@ -4,6 +4,7 @@
 #include <array>
 
 #include "core/interrupt.h"
+#include "serve/text/url.h"
 
 namespace fovea::serve {
 namespace {
@@ -70,6 +71,25 @@ bool append_rest(std::string_view text, std::vector<std::uint8_t>& bytes) {
   return (wrong & 0x80) == 0 && (group & ((1U << bits) - 1)) == 0;
 }
 
+constexpr std::string_view kScheme = "data:";
+/// Most bytes of the type and its parameters.
+constexpr std::size_t kMaxHeadBytes = 1024;
+
+bool is_token(std::string_view text) {
+  const auto fits = [](char c) {
+    return c > ' ' && c < 0x7f &&
+           std::string_view("()<>@,;:\\\"/[]?=").find(c) == std::string_view::npos;
+  };
+  return !text.empty() && std::ranges::all_of(text, fits);
+}
+
+/// Whether text is two tokens with `separator` between them.
+bool is_pair(std::string_view text, char separator) {
+  const std::size_t at = text.find(separator);
+  return at != std::string_view::npos && is_token(text.substr(0, at)) &&
+         is_token(text.substr(at + 1));
+}
+
 }  // namespace
 
 std::string to_base64(std::span<const std::byte> bytes) {
@@ -104,6 +124,33 @@ std::optional<std::vector<std::uint8_t>> from_base64(std::string_view text) {
   }
   if (!append_rest(bare->substr(bare->size() - rest), bytes)) return std::nullopt;
   return bytes;
+}
+
+std::size_t base64_bytes(std::string_view text) { return text.size() / 4 * 3 + text.size() % 4; }
+
+bool is_data_url(std::string_view text) { return begins_with(text, kScheme); }
+
+std::optional<DataUrl> parse_data_url(std::string_view text) {
+  if (!is_data_url(text)) return std::nullopt;
+  text.remove_prefix(kScheme.size());
+  const std::size_t comma = text.find(',');
+  if (comma == std::string_view::npos || comma > kMaxHeadBytes) return std::nullopt;
+  std::string_view head = text.substr(0, comma);
+  const std::size_t last = head.rfind(';');
+  if (last == std::string_view::npos || to_lower(head.substr(last + 1)) != "base64") {
+    return std::nullopt;
+  }
+  head = head.substr(0, last);
+  const std::size_t end = std::min(head.find(';'), head.size());
+  DataUrl url{.type = to_lower(head.substr(0, end)), .base64 = text.substr(comma + 1)};
+  if (!url.type.empty() && !is_pair(url.type, '/')) return std::nullopt;
+  for (head.remove_prefix(end); !head.empty();) {
+    head.remove_prefix(1);
+    const std::string_view parameter = head.substr(0, head.find(';'));
+    if (!is_pair(parameter, '=')) return std::nullopt;
+    head.remove_prefix(parameter.size());
+  }
+  return url;
 }
 
 }  // namespace fovea::serve

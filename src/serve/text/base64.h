@@ -20,4 +20,22 @@ namespace fovea::serve {
 /// Source: RFC 4648, sections 3.2, 3.3, 3.5 and 4.
 [[nodiscard]] std::optional<std::vector<std::uint8_t>> from_base64(std::string_view text);
 
+/// How many bytes from_base64() makes of text, at most.
+[[nodiscard]] std::size_t base64_bytes(std::string_view text);
+
+/// The parts of a data URL; `base64` refers to its text.
+struct DataUrl {
+  std::string type;  ///< lower case, for example "image/png"; empty if the URL names none
+  std::string_view base64;
+};
+
+/// Whether text begins as a data URL does, in whatever case.
+[[nodiscard]] bool is_data_url(std::string_view text);
+
+/// Splits "data:[type][;parameter]*;base64,<data>"; the data is not looked at. Nothing for data in
+/// another form than base64, for types and parameters with other characters than those of
+/// tokens, and for more than 1024 bytes of them. Source: RFC 2397, section 3; RFC 2045,
+/// section 5.1.
+[[nodiscard]] std::optional<DataUrl> parse_data_url(std::string_view text);
+
 }  // namespace fovea::serve
