@@ -8,26 +8,9 @@
 #include <utility>
 
 #include "serve/api_error.h"
-#include "serve/rows/element_convert.h"
 
 namespace fovea::serve {
 namespace {
-
-struct TypeName {
-  ElementType type;
-  std::string_view name;
-  std::size_t size;
-};
-
-constexpr std::array<TypeName, 5> kTypes = {{{ElementType::kFloat32, "float32", 4},
-                                             {ElementType::kFloat16, "float16", 2},
-                                             {ElementType::kBFloat16, "bfloat16", 2},
-                                             {ElementType::kFp8E4M3, "fp8_e4m3", 1},
-                                             {ElementType::kFp8E5M2, "fp8_e5m2", 1}}};
-
-const TypeName& entry_of(ElementType type) {
-  return *std::ranges::find(kTypes, type, &TypeName::type);
-}
 
 /// Whether numbers change, and are not only picked and put elsewhere.
 bool computes(const RowOptions& options) {
@@ -184,30 +167,6 @@ void append_array(std::span<const std::int64_t> shape, const std::byte*& numbers
 }
 
 }  // namespace
-
-std::string_view to_string(ElementType type) { return entry_of(type).name; }
-
-std::size_t size_of(ElementType type) { return entry_of(type).size; }
-
-ElementType element_type(std::string_view name, const std::string& param) {
-  const auto* const found = std::ranges::find(kTypes, name, &TypeName::name);
-  if (found != kTypes.end()) return found->type;
-  std::string message = param + ": expected one of";
-  for (const TypeName& type : kTypes) {
-    message += (type.type == kTypes.front().type ? " " : ", ") + std::string(type.name);
-  }
-  throw ApiError(400, "unsupported_dtype", message + ", got \"" + shortened(name, 60) + "\"",
-                 param);
-}
-
-ElementType element_type(RowDType dtype) {
-  switch (dtype) {
-    case RowDType::kFloat32: return ElementType::kFloat32;
-    case RowDType::kBFloat16: return ElementType::kBFloat16;
-    case RowDType::kFloat16: return ElementType::kFloat16;
-  }
-  return ElementType::kFloat32;
-}
 
 RowDType engine_dtype(const RowOptions& options) {
   if (computes(options)) return RowDType::kFloat32;

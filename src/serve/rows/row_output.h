@@ -4,17 +4,14 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "fovea/embedding.h"
 #include "serve/http/message.h"
+#include "serve/rows/element_type.h"
 
 namespace fovea::serve {
 
-/// Element types of replies.
-enum class ElementType : std::uint8_t { kFloat32, kFloat16, kBFloat16, kFp8E4M3, kFp8E5M2 };
-enum class ByteOrder : std::uint8_t { kLittle, kBig };
 /// How the rows of an item become one vector.
 enum class Pooling : std::uint8_t { kNone, kMean, kMax, kFirst, kLast };
 /// The treatment of the deepstack levels beside the main embedding.
@@ -23,13 +20,6 @@ enum class Deepstack : std::uint8_t {
   kSplit,   ///< a tensor [rows, hidden] for the main embedding and for each level
   kMain,    ///< [rows, hidden]
 };
-
-/// The name as requests spell it: "float32", "bfloat16", "fp8_e4m3".
-[[nodiscard]] std::string_view to_string(ElementType type);
-[[nodiscard]] std::size_t size_of(ElementType type);
-/// @throws ApiError(400, "unsupported_dtype") for another name.
-[[nodiscard]] ElementType element_type(std::string_view name, const std::string& param);
-[[nodiscard]] ElementType element_type(RowDType dtype);
 
 /// The changes to the rows of an item before they are sent, in this order.
 struct RowOptions {

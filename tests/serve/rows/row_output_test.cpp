@@ -26,18 +26,6 @@ RowTensor tensor_of(const std::shared_ptr<const Embedding>& item, const RowOptio
   return tensors.front();
 }
 
-TEST(ElementType, HasTheNamesOfRequests) {
-  for (const auto* name : {"float32", "float16", "bfloat16", "fp8_e4m3", "fp8_e5m2"}) {
-    EXPECT_EQ(to_string(element_type(name, "embed_dtype")), name);
-  }
-  const ApiError error = refusal([] { (void)element_type("int8", "embed_dtype"); });
-  EXPECT_EQ(error.code(), "unsupported_dtype");
-  EXPECT_EQ(error.param(), "embed_dtype");
-  EXPECT_STREQ(error.what(),
-               "embed_dtype: expected one of float32, float16, bfloat16, fp8_e4m3, fp8_e5m2, got "
-               "\"int8\"");
-}
-
 TEST(EngineDtype, IsThatOfTheRowsUnlessTheyAreComputed) {
   RowOptions options{.type = ElementType::kBFloat16};
   EXPECT_EQ(engine_dtype(options), RowDType::kBFloat16);

@@ -9,7 +9,7 @@
 
 #include "fovea/embedding.h"
 #include "serve/api_error.h"
-#include "serve/rows/element_convert.h"
+#include "serve/rows/element_type.h"
 #include "serve/rows/row_output.h"
 
 namespace fovea::serve::test {

@@ -1,12 +1,26 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
+#include <string>
+#include <string_view>
 #include <vector>
 
-#include "serve/rows/row_output.h"
+#include "fovea/options.h"
 
 namespace fovea::serve {
+
+/// Element types of replies.
+enum class ElementType : std::uint8_t { kFloat32, kFloat16, kBFloat16, kFp8E4M3, kFp8E5M2 };
+enum class ByteOrder : std::uint8_t { kLittle, kBig };
+
+/// The name as requests spell it: "float32", "bfloat16", "fp8_e4m3".
+[[nodiscard]] std::string_view to_string(ElementType type);
+[[nodiscard]] std::size_t size_of(ElementType type);
+/// @throws ApiError(400, "unsupported_dtype") for another name.
+[[nodiscard]] ElementType element_type(std::string_view name, const std::string& param);
+[[nodiscard]] ElementType element_type(RowDType dtype);
 
 /// Appends numbers as elements of a type, little-endian, rounded to nearest even. Beyond the range
 /// of a type they become infinite, with E4M3, which has no infinity, NaN; so does torch.

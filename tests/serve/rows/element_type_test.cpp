@@ -1,4 +1,4 @@
-#include "serve/rows/element_convert.h"
+#include "serve/rows/element_type.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -7,9 +7,12 @@
 #include <cstdint>
 #include <limits>
 
+#include "rows_fixture.h"
+
 namespace fovea::serve {
 namespace {
 
+using test::refusal;
 using testing::ElementsAre;
 
 /// The bits of one number.
@@ -21,6 +24,18 @@ std::uint32_t bits_of(float number, ElementType type) {
     bits |= std::to_integer<std::uint32_t>(bytes[i]) << (8 * i);
   }
   return bits;
+}
+
+TEST(ElementType, HasTheNamesOfRequests) {
+  for (const auto* name : {"float32", "float16", "bfloat16", "fp8_e4m3", "fp8_e5m2"}) {
+    EXPECT_EQ(to_string(element_type(name, "embed_dtype")), name);
+  }
+  const ApiError error = refusal([] { (void)element_type("int8", "embed_dtype"); });
+  EXPECT_EQ(error.code(), "unsupported_dtype");
+  EXPECT_EQ(error.param(), "embed_dtype");
+  EXPECT_STREQ(error.what(),
+               "embed_dtype: expected one of float32, float16, bfloat16, fp8_e4m3, fp8_e5m2, got "
+               "\"int8\"");
 }
 
 struct Small {

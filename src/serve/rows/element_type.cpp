@@ -1,11 +1,29 @@
-#include "serve/rows/element_convert.h"
+#include "serve/rows/element_type.h"
 
 #include <algorithm>
+#include <array>
 #include <bit>
-#include <cstdint>
+
+#include "serve/api_error.h"
 
 namespace fovea::serve {
 namespace {
+
+struct TypeName {
+  ElementType type;
+  std::string_view name;
+  std::size_t size;
+};
+
+constexpr std::array<TypeName, 5> kTypes = {{{ElementType::kFloat32, "float32", 4},
+                                             {ElementType::kFloat16, "float16", 2},
+                                             {ElementType::kBFloat16, "bfloat16", 2},
+                                             {ElementType::kFp8E4M3, "fp8_e4m3", 1},
+                                             {ElementType::kFp8E5M2, "fp8_e5m2", 1}}};
+
+const TypeName& entry_of(ElementType type) {
+  return *std::ranges::find(kTypes, type, &TypeName::type);
+}
 
 /// A binary format of a sign, an exponent and a fraction.
 struct Format {
@@ -55,6 +73,30 @@ void append(std::span<const float> numbers, std::vector<std::byte>& out) {
 }
 
 }  // namespace
+
+std::string_view to_string(ElementType type) { return entry_of(type).name; }
+
+std::size_t size_of(ElementType type) { return entry_of(type).size; }
+
+ElementType element_type(std::string_view name, const std::string& param) {
+  const auto* const found = std::ranges::find(kTypes, name, &TypeName::name);
+  if (found != kTypes.end()) return found->type;
+  std::string message = param + ": expected one of";
+  for (const TypeName& type : kTypes) {
+    message += (type.type == kTypes.front().type ? " " : ", ") + std::string(type.name);
+  }
+  throw ApiError(400, "unsupported_dtype", message + ", got \"" + shortened(name, 60) + "\"",
+                 param);
+}
+
+ElementType element_type(RowDType dtype) {
+  switch (dtype) {
+    case RowDType::kFloat32: return ElementType::kFloat32;
+    case RowDType::kBFloat16: return ElementType::kBFloat16;
+    case RowDType::kFloat16: return ElementType::kFloat16;
+  }
+  return ElementType::kFloat32;
+}
 
 void append_elements(std::span<const float> numbers, ElementType type,
                      std::vector<std::byte>& out) {
