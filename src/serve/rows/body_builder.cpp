@@ -43,6 +43,14 @@ Reply binary_reply(BodyBuilder& body, const std::shared_ptr<const void>& room) {
   return reply;
 }
 
+std::string list_start(const ReplyHead& head, std::string_view object) {
+  return "{\"id\":" + json_quote(head.id) + ",\"object\":\"" + std::string(object) +
+         "\",\"created\":" + std::to_string(head.created) + ",\"model\":" + json_quote(head.model) +
+         ",\"data\":[";
+}
+
+JsonObject usage_of(std::int64_t rows) { return {{"prompt_tokens", rows}, {"total_tokens", rows}}; }
+
 Reply json_reply(std::string text, const std::shared_ptr<const void>& room) {
   struct Body {
     std::string text;

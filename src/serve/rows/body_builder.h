@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <span>
@@ -8,10 +9,21 @@
 #include <string_view>
 #include <vector>
 
+#include "core/json_writer.h"
 #include "fovea/row_formats.h"
 #include "serve/http/message.h"
 
 namespace fovea::serve {
+
+/// The members of a reply beside its rows, of all routes that encode.
+struct ReplyHead {
+  std::string id = {};       ///< "enc-...", "embd-..."
+  std::int64_t created = 0;  ///< seconds since 1970, UTC
+  std::string model = {};
+  std::int64_t hidden = 0;                   ///< columns of the main embedding
+  std::int64_t max_json_values = 4'000'000;  ///< most numbers in JSON
+  std::shared_ptr<const void> room = {};     ///< goes when the reply has been sent; may be null
+};
 
 /// Puts the body of a reply together: text is copied, elements stay where they are.
 class BodyBuilder {
@@ -35,6 +47,11 @@ class BodyBuilder {
 
 /// A reply with the bytes of a builder. @param room as in finish().
 [[nodiscard]] Reply binary_reply(BodyBuilder& body, const std::shared_ptr<const void>& room);
+
+/// How a list of JSON begins: {"id": .., "object": .., "created": .., "model": .., "data":[
+[[nodiscard]] std::string list_start(const ReplyHead& head, std::string_view object);
+/// {"prompt_tokens": .., "total_tokens": ..}: the rows before pooling.
+[[nodiscard]] JsonObject usage_of(std::int64_t rows);
 
 /// A reply with a body of JSON that holds `room` until it has been sent.
 [[nodiscard]] Reply json_reply(std::string text, const std::shared_ptr<const void>& room);

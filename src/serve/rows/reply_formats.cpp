@@ -1,20 +1,18 @@
 #include "serve/rows/reply_formats.h"
 
 #include <algorithm>
-#include <array>
+#include <functional>
+#include <numeric>
 #include <utility>
 
 #include "fovea/row_formats.h"
 #include "serve/api_error.h"
-#include "serve/rows/body_builder.h"
 #include "serve/rows/item_json.h"
 #include "serve/rows/vector_reply.h"
 #include "serve/text/base64.h"
 
 namespace fovea::serve {
 namespace {
-
-constexpr const char* kInstead = "output.format safetensors";
 
 bool is_json(ReplyFormat format) {
   return format == ReplyFormat::kJson || format == ReplyFormat::kBase64 ||
@@ -102,22 +100,9 @@ std::int64_t rows_of(const std::vector<EncodedItem>& items) {
   return rows;
 }
 
-JsonObject usage_of(const std::vector<EncodedItem>& items) {
-  JsonObject usage;
-  const auto videos = std::ranges::count_if(
-      items, [](const EncodedItem& item) { return item.embedding->modality == Modality::kVideo; });
-  usage.set("prompt_tokens", rows_of(items));
-  usage.set("total_tokens", rows_of(items));
-  usage.set("images", static_cast<std::int64_t>(items.size()) - videos);
-  usage.set("videos", videos);
-  return usage;
-}
-
 Reply list_reply(const OutputOptions& options, const EncodeReplyHead& head,
                  const std::vector<EncodedItem>& items, const ItemTensors& tensors) {
-  std::string text = "{\"id\":" + json_quote(head.id) +
-                     ",\"object\":\"encoding.list\",\"created\":" + std::to_string(head.created) +
-                     ",\"model\":" + json_quote(head.model) + ",\"data\":[";
+  std::string text = list_start(head, "encoding.list");
   for (std::size_t i = 0; i < items.size(); ++i) {
     if (i > 0) text += ',';
     text += to_json_text(item_json(options, head, items[i], i, tensors[i].front()));
@@ -125,7 +110,12 @@ Reply list_reply(const OutputOptions& options, const EncodeReplyHead& head,
     append_item_data(options, items[i], tensors[i], text);
     text += '}';
   }
-  text += "],\"usage\":" + to_json_text(usage_of(items)) + '}';
+  JsonObject usage = usage_of(rows_of(items));
+  const auto videos = std::ranges::count_if(
+      items, [](const EncodedItem& item) { return item.embedding->modality == Modality::kVideo; });
+  usage.set("images", static_cast<std::int64_t>(items.size()) - videos);
+  usage.set("videos", videos);
+  text += "],\"usage\":" + to_json_text(usage) + '}';
   return json_reply(std::move(text), head.room);
 }
 
@@ -140,41 +130,22 @@ Reply npy_reply(const EncodeReplyHead& head, const ItemTensors& tensors) {
 Reply raw_reply(const OutputOptions& options, const EncodeReplyHead& head,
                 const std::vector<EncodedItem>& items, const ItemTensors& tensors) {
   std::vector<RowTensor> all;
-  BodyBuilder body;
-  for (const std::vector<RowTensor>& of_item : tensors) {
-    all.push_back(of_item.front());
-    body.keep(of_item.front().bytes);
-    body.add(of_item.front().bytes.bytes);
-  }
+  for (const std::vector<RowTensor>& of_item : tensors) all.push_back(of_item.front());
   const VectorForm form{.encoding = VectorEncoding::kBytes,
                         .type = options.rows.type,
                         .order = options.rows.order,
                         .dtype_name = std::string(to_string(options.rows.type)),
                         .endianness = options.rows.order == ByteOrder::kBig ? "big" : "little"};
-  VectorReplyHead vector_head;
-  vector_head.id = head.id;
-  vector_head.created = head.created;
-  vector_head.model = head.model;
-  vector_head.prompt_tokens = rows_of(items);
-  Reply reply = binary_reply(body, head.room);
-  reply.headers.push_back({"metadata", metadata_header(form, vector_head, all, kInstead)});
-  return reply;
-}
-
-std::int64_t values_of(const ItemTensors& tensors) {
-  std::size_t values = 0;
-  for (const std::vector<RowTensor>& of_item : tensors) {
-    for (const RowTensor& tensor : of_item)
-      values += tensor.bytes.bytes.size() / size_of(tensor.type);
-  }
-  return static_cast<std::int64_t>(values);
+  return bytes_reply(form, {head, "encoding", rows_of(items)}, all, kInsteadOfText);
 }
 
 Reply formatted(const OutputOptions& options, const EncodeReplyHead& head,
                 const std::vector<EncodedItem>& items, const ItemTensors& tensors) {
   switch (options.format) {
     case ReplyFormat::kJson:
-      check_values_of_json(values_of(tensors), head.max_json_values);
+      check_json_values(std::transform_reduce(tensors.begin(), tensors.end(), std::size_t{0},
+                                              std::plus(), count_numbers),
+                        head.max_json_values, kInsteadOfText);
       return list_reply(options, head, items, tensors);
     case ReplyFormat::kBase64:
     case ReplyFormat::kTorch: break;
@@ -230,10 +201,6 @@ double reply_factor(const OutputOptions& options) {
   if (options.format == ReplyFormat::kSafetensors && options.naming == TensorNaming::kHf)
     factor += 1;
   return options.part ? factor + kArchive : factor;
-}
-
-void check_values_of_json(std::int64_t values, std::int64_t max_values) {
-  check_json_values(static_cast<std::size_t>(values), max_values, kInstead);
 }
 
 Reply encode_reply(const OutputOptions& options, const EncodeReplyHead& head,

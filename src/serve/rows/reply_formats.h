@@ -7,6 +7,7 @@
 
 #include "fovea/embedding.h"
 #include "serve/http/message.h"
+#include "serve/rows/body_builder.h"
 #include "serve/rows/row_output.h"
 
 namespace fovea::serve {
@@ -51,15 +52,8 @@ void check_output(const OutputOptions& options, std::size_t items);
 /// Bytes of a reply per byte of its rows, beyond the rows themselves, at most.
 [[nodiscard]] double reply_factor(const OutputOptions& options);
 
-/// The members of a reply beside its rows.
-struct EncodeReplyHead {
-  std::string id;            ///< "enc-..."
-  std::int64_t created = 0;  ///< seconds since 1970, UTC
-  std::string model;
-  std::int64_t hidden = 0;  ///< columns of the main embedding
+struct EncodeReplyHead : ReplyHead {
   std::int64_t deepstack_levels = 0;
-  std::int64_t max_json_values = 4'000'000;
-  std::shared_ptr<const void> room;  ///< goes when the reply has been sent; may be null
 };
 
 /// An encoded item and how the request called it.
@@ -69,9 +63,8 @@ struct EncodedItem {
   std::string uuid;                            ///< empty: none
 };
 
-/// @throws ApiError(400, "response_too_large_for_json") for more numbers than JSON may hold, with
-/// what to ask for instead.
-void check_values_of_json(std::int64_t values, std::int64_t max_values);
+/// What to ask for in place of JSON or headers that would be too large, for messages.
+inline constexpr const char* kInsteadOfText = "output.format safetensors";
 
 /// The reply with these items. Rows that are sent as they are, are not copied.
 /// @param options dtype_is_auto has been replaced by a type.

@@ -203,6 +203,15 @@ std::vector<RowTensor> make_tensors(const std::shared_ptr<const Embedding>& item
   return tensors;
 }
 
+std::vector<RowTensor> first_tensors(std::span<const std::shared_ptr<const Embedding>> items,
+                                     std::int64_t hidden, const RowOptions& options) {
+  std::vector<RowTensor> tensors;
+  for (const std::shared_ptr<const Embedding>& item : items) {
+    tensors.push_back(std::move(make_tensors(item, hidden, options).front()));
+  }
+  return tensors;
+}
+
 void append_json_numbers(const RowTensor& tensor, std::string& out) {
   const std::byte* numbers = tensor.bytes.bytes.data();
   append_array(tensor.shape, numbers, out);

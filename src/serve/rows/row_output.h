@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -56,6 +57,11 @@ struct RowTensor {
 /// and for pooling of an item without rows.
 [[nodiscard]] std::vector<RowTensor> make_tensors(const std::shared_ptr<const Embedding>& item,
                                                   std::int64_t hidden, const RowOptions& options);
+
+/// The first of make_tensors() of each item: its vector, or all its rows. @throws as that.
+[[nodiscard]] std::vector<RowTensor> first_tensors(
+    std::span<const std::shared_ptr<const Embedding>> items, std::int64_t hidden,
+    const RowOptions& options);
 
 /// Appends the numbers of a float32 little-endian tensor as JSON: nested arrays in its shape, each
 /// number the shortest text that reads back as the same float.

@@ -1,43 +1,21 @@
 #include "serve/rows/vector_reply.h"
 
-#include <optional>
 #include <utility>
 
 #include "core/json_writer.h"
 #include "serve/api_error.h"
-#include "serve/rows/body_builder.h"
 #include "serve/text/base64.h"
 
 namespace fovea::serve {
 namespace {
 
+/// Most bytes of the header `metadata`: common clients take lines of 8 KiB.
+constexpr std::size_t kMaxMetadataBytes = 7168;
+
 VectorEncoding encoding_named(std::string_view name) {
   if (name == "base64") return VectorEncoding::kBase64;
   if (name == "bytes") return VectorEncoding::kBytes;
   return name == "bytes_only" ? VectorEncoding::kBytesOnly : VectorEncoding::kFloat;
-}
-
-JsonObject usage_of(const VectorReplyHead& head) {
-  JsonObject usage;
-  usage.set("prompt_tokens", head.prompt_tokens);
-  usage.set("total_tokens", head.prompt_tokens);
-  return usage;
-}
-
-Reply bytes_reply(const VectorForm& form, const VectorReplyHead& head,
-                  const std::vector<RowTensor>& vectors) {
-  std::optional<std::string> metadata;
-  if (form.encoding == VectorEncoding::kBytes) {
-    metadata = metadata_header(form, head, vectors, "encoding_format bytes_only");
-  }
-  BodyBuilder body;
-  for (const RowTensor& vector : vectors) {
-    body.keep(vector.bytes);
-    body.add(vector.bytes.bytes);
-  }
-  Reply reply = binary_reply(body, head.room);
-  if (metadata) reply.headers.push_back({"metadata", *metadata});
-  return reply;
 }
 
 /// {"index": .., "object": .., "embedding" or "data": ..}
@@ -53,11 +31,36 @@ void append_entry(const VectorForm& form, const VectorReplyHead& head, std::size
   out += '}';
 }
 
-std::size_t values_of(const std::vector<RowTensor>& vectors) {
-  std::size_t values = 0;
-  for (const RowTensor& vector : vectors)
-    values += vector.bytes.bytes.size() / size_of(vector.type);
-  return values;
+/// The value of the header `metadata` for tensors that are sent back to back: JSON in ASCII.
+/// @throws ApiError(400, "metadata_header_too_large").
+std::string metadata_header(const VectorForm& form, const VectorReplyHead& head,
+                            const std::vector<RowTensor>& vectors, std::string_view instead) {
+  JsonArray entries;
+  std::size_t begin = 0;
+  for (std::size_t i = 0; i < vectors.size(); ++i) {
+    const std::size_t end = begin + vectors[i].bytes.bytes.size();
+    JsonObject entry;
+    entry.set("index", i);
+    entry.set("embed_dtype", form.dtype_name);
+    entry.set("endianness", form.endianness);
+    entry.set("start", std::exchange(begin, end));
+    entry.set("end", end);
+    entry.set("shape", vectors[i].shape);
+    entries.add(entry);
+  }
+  JsonObject metadata;
+  metadata.set("id", head.id);
+  metadata.set("created", head.created);
+  metadata.set("model", head.model);
+  metadata.set("data", entries);
+  metadata.set("usage", usage_of(head.prompt_tokens));
+  std::string text = json_in_ascii(to_json_text(metadata));
+  if (text.size() <= kMaxMetadataBytes) return text;
+  throw ApiError(400, "metadata_header_too_large",
+                 std::to_string(vectors.size()) + " vectors need a header of " +
+                     std::to_string(text.size()) + " bytes, at most " +
+                     std::to_string(kMaxMetadataBytes) + " are sent; ask for " +
+                     std::string(instead));
 }
 
 }  // namespace
@@ -81,48 +84,38 @@ VectorForm read_vector_form(Fields& fields) {
 Reply vector_reply(const VectorForm& form, const VectorReplyHead& head,
                    const std::vector<RowTensor>& vectors) {
   if (form.encoding == VectorEncoding::kBytes || form.encoding == VectorEncoding::kBytesOnly)
-    return bytes_reply(form, head, vectors);
+    return bytes_reply(form, head, vectors, "encoding_format bytes_only");
   if (form.encoding == VectorEncoding::kFloat)
-    check_json_values(values_of(vectors), head.max_json_values, "encoding_format base64 or bytes");
-  std::string text = "{\"id\":" + json_quote(head.id) +
-                     ",\"object\":\"list\",\"created\":" + std::to_string(head.created) +
-                     ",\"model\":" + json_quote(head.model) + ",\"data\":[";
+    check_json_values(count_numbers(vectors), head.max_json_values,
+                      "encoding_format base64 or bytes");
+  std::string text = list_start(head, "list");
   for (std::size_t i = 0; i < vectors.size(); ++i) {
     if (i > 0) text += ',';
     append_entry(form, head, i, vectors[i], text);
   }
-  text += "],\"usage\":" + to_json_text(usage_of(head)) + '}';
+  text += "],\"usage\":" + to_json_text(usage_of(head.prompt_tokens)) + '}';
   return json_reply(std::move(text), head.room);
 }
 
-std::string metadata_header(const VectorForm& form, const VectorReplyHead& head,
-                            const std::vector<RowTensor>& vectors, std::string_view instead) {
-  JsonArray entries;
-  std::size_t begin = 0;
-  for (std::size_t i = 0; i < vectors.size(); ++i) {
-    const std::size_t end = begin + vectors[i].bytes.bytes.size();
-    JsonObject entry;
-    entry.set("index", i);
-    entry.set("embed_dtype", form.dtype_name);
-    entry.set("endianness", form.endianness);
-    entry.set("start", std::exchange(begin, end));
-    entry.set("end", end);
-    entry.set("shape", vectors[i].shape);
-    entries.add(entry);
+Reply bytes_reply(const VectorForm& form, const VectorReplyHead& head,
+                  const std::vector<RowTensor>& vectors, std::string_view instead) {
+  const bool is_described = form.encoding == VectorEncoding::kBytes;
+  const std::string metadata = is_described ? metadata_header(form, head, vectors, instead) : "";
+  BodyBuilder body;
+  for (const RowTensor& vector : vectors) {
+    body.keep(vector.bytes);
+    body.add(vector.bytes.bytes);
   }
-  JsonObject metadata;
-  metadata.set("id", head.id);
-  metadata.set("created", head.created);
-  metadata.set("model", head.model);
-  metadata.set("data", entries);
-  metadata.set("usage", usage_of(head));
-  std::string text = json_in_ascii(to_json_text(metadata));
-  if (text.size() <= kMaxMetadataBytes) return text;
-  throw ApiError(400, "metadata_header_too_large",
-                 std::to_string(vectors.size()) + " vectors need a header of " +
-                     std::to_string(text.size()) + " bytes, at most " +
-                     std::to_string(kMaxMetadataBytes) + " are sent; ask for " +
-                     std::string(instead));
+  Reply reply = binary_reply(body, head.room);
+  if (is_described) reply.headers.push_back({"metadata", metadata});
+  return reply;
+}
+
+std::size_t count_numbers(const std::vector<RowTensor>& tensors) {
+  std::size_t numbers = 0;
+  for (const RowTensor& tensor : tensors)
+    numbers += tensor.bytes.bytes.size() / size_of(tensor.type);
+  return numbers;
 }
 
 void check_json_values(std::size_t values, std::int64_t max_values, std::string_view instead) {

@@ -2,12 +2,12 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "serve/http/message.h"
+#include "serve/rows/body_builder.h"
 #include "serve/rows/row_output.h"
 #include "serve/text/json.h"
 
@@ -33,15 +33,10 @@ struct VectorForm {
 /// Reads the three members. @throws ApiError(400, "invalid_value" or "unsupported_dtype").
 [[nodiscard]] VectorForm read_vector_form(Fields& fields);
 
-/// The members of a reply beside its vectors.
-struct VectorReplyHead {
+/// The members of a reply of vectors; of kFloat max_json_values bounds them.
+struct VectorReplyHead : ReplyHead {
   std::string object = "embedding";  ///< of each entry: "embedding" or "pooling"
-  std::string id;                    ///< "embd-..." or "pooling-..."
-  std::int64_t created = 0;          ///< seconds since 1970, UTC
-  std::string model;
-  std::int64_t prompt_tokens = 0;            ///< rows before pooling
-  std::int64_t max_json_values = 4'000'000;  ///< of kFloat
-  std::shared_ptr<const void> room;          ///< goes when the reply has been sent; may be null
+  std::int64_t prompt_tokens = 0;    ///< rows before pooling
 };
 
 /// The reply with these vectors, as vLLM's /v1/embeddings ("embedding": entries hold `embedding`)
@@ -53,15 +48,13 @@ struct VectorReplyHead {
 [[nodiscard]] Reply vector_reply(const VectorForm& form, const VectorReplyHead& head,
                                  const std::vector<RowTensor>& vectors);
 
-/// Most bytes of the header `metadata`: common clients take lines of 8 KiB.
-inline constexpr std::size_t kMaxMetadataBytes = 7168;
+/// The same for kBytes and kBytesOnly.
+/// @param instead what to ask for if the metadata are too large for a header, for the message.
+[[nodiscard]] Reply bytes_reply(const VectorForm& form, const VectorReplyHead& head,
+                                const std::vector<RowTensor>& vectors, std::string_view instead);
 
-/// The value of the header `metadata` for tensors that are sent back to back: JSON in ASCII.
-/// @param instead what to ask for if it is too large, for the message.
-/// @throws ApiError(400, "metadata_header_too_large").
-[[nodiscard]] std::string metadata_header(const VectorForm& form, const VectorReplyHead& head,
-                                          const std::vector<RowTensor>& vectors,
-                                          std::string_view instead);
+/// Numbers of all tensors.
+[[nodiscard]] std::size_t count_numbers(const std::vector<RowTensor>& tensors);
 
 /// @param instead as above. @throws ApiError(400, "response_too_large_for_json") for more numbers
 /// than a reply of JSON may hold.

@@ -71,7 +71,7 @@ TEST(ReplyWithoutMemory, OfVectorsIsOneFailedRequest) {
 
 TEST(ReplyWithoutMemory, OfKserveIsOneFailedRequest) {
   const std::vector<std::shared_ptr<const Embedding>> items{two_items()[0].embedding};
-  InferReplyHead head;
+  ReplyHead head;
   head.model = "a model with a long name";
   head.hidden = 2;
   head.max_json_values = 100;

@@ -31,11 +31,8 @@ std::string vectors_text(const std::string& type, const std::vector<RowTensor>& 
 
 Reply make_reply(const Service& service, const EmbedRequest& request, const std::string& request_id,
                  const JobReply& reply) {
-  std::vector<RowTensor> vectors;
-  for (const std::shared_ptr<const Embedding>& item : reply.items) {
-    vectors.push_back(
-        std::move(make_tensors(item, service.model().report.hidden, request.rows).front()));
-  }
+  const std::vector<RowTensor> vectors =
+      first_tensors(reply.items, service.model().report.hidden, request.rows);
   std::string text = "{\"id\":" + json_quote("embd-" + request_id) + ",\"embeddings\":{";
   for (const std::string& type : request.types) {
     if (type != *request.types.begin()) text += ",";

@@ -9,6 +9,7 @@
 #include "serve/routes/output_options.h"
 #include "serve/routes/processing_options.h"
 #include "serve/rows/reply_formats.h"
+#include "serve/rows/vector_reply.h"
 
 namespace fovea::serve {
 namespace {
@@ -21,15 +22,15 @@ struct Asked {
 };
 
 /// Numbers that a reply of JSON would hold, as far as headers show.
-std::int64_t json_values_ahead(const ModelReport& report, const RowOptions& rows,
-                               std::span<const PlannedItem> items) {
+std::size_t json_values_ahead(const ModelReport& report, const RowOptions& rows,
+                              std::span<const PlannedItem> items) {
   const std::int64_t columns = rows.deepstack == Deepstack::kMain ? report.hidden : report.width;
   std::int64_t values = 0;
   for (const PlannedItem& item : items) {
     const std::optional<std::int64_t> known = item.rows();
     if (known) values += (rows.pooling == Pooling::kNone ? *known : 1) * columns;
   }
-  return values;
+  return static_cast<std::size_t>(values);
 }
 
 Asked asked_for(const Service& service, const CallLimits& limits, const Request& request,
@@ -75,8 +76,8 @@ EncodeCall call_for(const Service& service, const CallLimits& limits, const Requ
   if (parsed.timeout) call.deadline = request.arrival + *parsed.timeout;
   if (asked->output.format == ReplyFormat::kJson) {
     call.look = [&service, asked](std::span<const PlannedItem> items) {
-      check_values_of_json(json_values_ahead(service.model().report, asked->output.rows, items),
-                           asked->head.max_json_values);
+      check_json_values(json_values_ahead(service.model().report, asked->output.rows, items),
+                        asked->head.max_json_values, kInsteadOfText);
     };
   }
   call.make_reply = [asked](JobReply reply) { return make_reply(*asked, std::move(reply)); };

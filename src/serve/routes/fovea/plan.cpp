@@ -113,7 +113,7 @@ Reply plan_reply(const Service& service, const std::vector<EncodeItem>& items,
                      {"width", engine.report().width},
                      {"data", data},
                      {"packing", packing_json(plan)},
-                     {"usage", JsonObject{{"prompt_tokens", rows}, {"total_tokens", rows}}}});
+                     {"usage", usage_of(rows)}});
 }
 
 /// Gives the items that are media their sizes.

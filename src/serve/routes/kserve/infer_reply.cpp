@@ -8,7 +8,6 @@
 
 #include "core/json_writer.h"
 #include "serve/api_error.h"
-#include "serve/rows/body_builder.h"
 
 namespace fovea::serve {
 namespace {
@@ -56,7 +55,7 @@ Tensor grids_of(const Items& items) {
   return integers("grid_thw", {static_cast<std::int64_t>(items.size()), 3}, values);
 }
 
-void check_json(const RowOptions& rows, const InferReplyHead& head, std::int64_t values) {
+void check_json(const RowOptions& rows, const ReplyHead& head, std::int64_t values) {
   if (rows.type != ElementType::kFloat32) {
     throw ApiError(400, "unsupported_dtype",
                    std::string("embeddings: JSON has no ") + kserve_datatype(rows.type) +
@@ -73,8 +72,8 @@ void check_json(const RowOptions& rows, const InferReplyHead& head, std::int64_t
 }
 
 /// All rows one below the other. A pooled item is one of them.
-Tensor embeddings_of(std::vector<RowTensor> tensors, const RowOptions& rows,
-                     const InferReplyHead& head, bool as_json) {
+Tensor embeddings_of(std::vector<RowTensor> tensors, const RowOptions& rows, const ReplyHead& head,
+                     bool as_json) {
   Tensor all{"embeddings", kserve_datatype(rows.type), {0, tensors[0].shape.back()}, {}, {}};
   for (const RowTensor& tensor : tensors) {
     all.shape[0] += tensor.shape.size() > 1 ? tensor.shape[0] : 1;
@@ -115,7 +114,7 @@ std::string output_text(const Tensor& tensor, bool binary) {
 
 /// JSON, and tensors behind it if there are any.
 Reply reply_of(const std::string& json, const std::vector<BodyPart>& tensors,
-               const std::shared_ptr<void>& room) {
+               const std::shared_ptr<const void>& room) {
   if (tensors.empty()) return json_reply(json, room);
   BodyBuilder body;
   body.add(json);
@@ -135,15 +134,6 @@ std::vector<InferOutput> wanted_outputs(const InferRequest& request, const Items
   return outputs;
 }
 
-std::vector<RowTensor> row_tensors(const Items& items, const RowOptions& rows,
-                                   std::int64_t hidden) {
-  std::vector<RowTensor> tensors;
-  for (const auto& item : items) {
-    tensors.push_back(std::move(make_tensors(item, hidden, rows).front()));
-  }
-  return tensors;
-}
-
 }  // namespace
 
 RowOptions infer_rows(const InferRequest& request, ElementType checkpoint) {
@@ -159,9 +149,9 @@ const char* kserve_datatype(ElementType type) {
   return type == ElementType::kFloat16 ? "FP16" : "BF16";
 }
 
-Reply infer_reply(const InferRequest& request, const RowOptions& rows, const InferReplyHead& head,
+Reply infer_reply(const InferRequest& request, const RowOptions& rows, const ReplyHead& head,
                   const Items& items) {
-  std::vector<RowTensor> tensors = row_tensors(items, rows, head.hidden);
+  std::vector<RowTensor> tensors = first_tensors(items, head.hidden, rows);
   std::vector<std::int64_t> counts;
   counts.reserve(tensors.size());
   for (const RowTensor& tensor : tensors) {

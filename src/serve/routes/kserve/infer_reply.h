@@ -7,16 +7,9 @@
 #include "fovea/embedding.h"
 #include "serve/http/message.h"
 #include "serve/routes/kserve/infer_request.h"
+#include "serve/rows/body_builder.h"
 
 namespace fovea::serve {
-
-/// The members of an infer reply beside its tensors.
-struct InferReplyHead {
-  std::string model;
-  std::int64_t hidden = 0;  ///< columns of the main embedding
-  std::int64_t max_json_values = 4'000'000;
-  std::shared_ptr<void> room;  ///< goes when the reply has been sent; may be null
-};
 
 /// How the rows of a request are to be made. @param checkpoint type of rows that are not asked for
 /// in another one.
@@ -34,7 +27,7 @@ struct InferReplyHead {
 /// Source: Open Inference Protocol, "Inference Response JSON Object"; Triton Inference Server,
 /// docs/protocol/extension_binary_data.md.
 [[nodiscard]] Reply infer_reply(const InferRequest& request, const RowOptions& rows,
-                                const InferReplyHead& head,
+                                const ReplyHead& head,
                                 const std::vector<std::shared_ptr<const Embedding>>& items);
 
 }  // namespace fovea::serve

@@ -122,10 +122,10 @@ void infer(const Encoder& encoder, const CallLimits& limits, const Call& exchang
   if (request->timeout) call.deadline = http.arrival + *request->timeout;
   call.make_reply = [&service = encoder.service, limits, rows,
                      request = std::move(request)](JobReply reply) {
-    const InferReplyHead head{.model = service.options().served_name,
-                              .hidden = service.model().report.hidden,
-                              .max_json_values = limits.max_json_values,
-                              .room = std::move(reply.room)};
+    const ReplyHead head{.model = service.options().served_name,
+                         .hidden = service.model().report.hidden,
+                         .max_json_values = limits.max_json_values,
+                         .room = std::move(reply.room)};
     return infer_reply(*request, rows, head, reply.items);
   };
   encode_and_reply(encoder, limits, exchange, std::move(call));

@@ -39,12 +39,8 @@ Reply make_reply(const Service& service, const CallLimits& limits, EmbeddingRout
   head.prompt_tokens = count_rows(reply.items);
   head.max_json_values = limits.max_json_values;
   head.room = std::move(reply.room);
-  std::vector<RowTensor> vectors;
-  for (const std::shared_ptr<const Embedding>& item : reply.items) {
-    vectors.push_back(
-        std::move(make_tensors(item, service.model().report.hidden, request.rows).front()));
-  }
-  return vector_reply(request.form, head, vectors);
+  return vector_reply(request.form, head,
+                      first_tensors(reply.items, service.model().report.hidden, request.rows));
 }
 
 void handle(const Encoder& encoder, const CallLimits& limits, EmbeddingRoute route,

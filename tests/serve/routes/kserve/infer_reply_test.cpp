@@ -18,12 +18,12 @@ using test::item_of;
 
 using Items = std::vector<std::shared_ptr<const Embedding>>;
 
-const InferReplyHead kHead{.model = "m", .hidden = 2};
+const ReplyHead kHead{.model = "m", .hidden = 2};
 
 /// Two items of 2 + 1 rows.
 Items two_items() { return {item_of(2, {1, 2, 3, 4}), item_of(1, {5, 6})}; }
 
-Reply reply_to(const InferRequest& request, const Items& items, InferReplyHead head = kHead) {
+Reply reply_to(const InferRequest& request, const Items& items, ReplyHead head = kHead) {
   return infer_reply(request, infer_rows(request, ElementType::kFloat32), head, items);
 }
 Json json_of(const Reply& reply) { return Json::parse(test::text_of(reply.body)); }
@@ -88,7 +88,7 @@ TEST(InferReply, MakesOneRowOfAPooledItem) {
 }
 
 TEST(InferReply, SendsNoJsonThatCannotHoldTheRows) {
-  InferReplyHead short_head = kHead;
+  ReplyHead short_head = kHead;
   short_head.max_json_values = 5;
   EXPECT_EQ(test::refusal([&] { (void)reply_to({}, two_items(), short_head); }).code(),
             "response_too_large_for_json");
