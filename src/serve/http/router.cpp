@@ -34,6 +34,26 @@ bool takes(const Route& route, std::string_view method) {
 
 }  // namespace
 
+Route get_route(std::string pattern, std::function<Reply(const PathArguments&)> answer) {
+  return {.method = "GET",
+          .pattern = std::move(pattern),
+          .handler = [answer = std::move(answer)](const std::shared_ptr<Exchange>& exchange,
+                                                  const PathArguments& names) {
+            exchange->reply(answer(names));
+          }};
+}
+
+Route get_route(std::string pattern, std::function<Reply()> answer) {
+  return get_route(std::move(pattern),
+                   [answer = std::move(answer)](const PathArguments&) { return answer(); });
+}
+
+Route probe_route(std::string pattern, std::function<Reply()> answer) {
+  Route route = get_route(std::move(pattern), std::move(answer));
+  route.is_instant = true;
+  return route;
+}
+
 void Router::add(Route route) { routes_.push_back(std::move(route)); }
 
 std::variant<Router::Found, Router::NoPath, Router::NoMethod> Router::find(

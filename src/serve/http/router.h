@@ -37,6 +37,15 @@ struct Route {
   bool is_instant = false;
 };
 
+/// A GET route of kService whose reply follows from its path. @param answer what it throws is the
+/// reply, as of a Handler.
+[[nodiscard]] Route get_route(std::string pattern,
+                              std::function<Reply(const PathArguments&)> answer);
+/// The same for a path without arguments.
+[[nodiscard]] Route get_route(std::string pattern, std::function<Reply()> answer);
+/// The same for who asks all the time, and whether everybody else is busy: is_instant.
+[[nodiscard]] Route probe_route(std::string pattern, std::function<Reply()> answer);
+
 /// The routes of a server. Filled at the start, then read by all threads.
 class Router {
  public:

@@ -69,6 +69,18 @@ void encode_and_reply(const Encoder& encoder, const CallLimits& limits,
                         });
 }
 
+Route work_route(
+    const Encoder& encoder, const CallLimits& limits, std::string pattern,
+    std::function<EncodeCall(const Request& request, const PathArguments& names)> make_call) {
+  return {.method = "POST",
+          .pattern = std::move(pattern),
+          .kind = RouteKind::kWork,
+          .handler = [encoder, limits, make_call = std::move(make_call)](
+                         const std::shared_ptr<Exchange>& exchange, const PathArguments& names) {
+            encode_and_reply(encoder, limits, exchange, make_call(exchange->request(), names));
+          }};
+}
+
 std::int64_t unix_seconds() {
   using std::chrono::system_clock;
   return std::chrono::duration_cast<std::chrono::seconds>(system_clock::now().time_since_epoch())

@@ -5,9 +5,11 @@
 #include <functional>
 #include <memory>
 #include <span>
+#include <string>
 #include <vector>
 
 #include "serve/http/exchange.h"
+#include "serve/http/router.h"
 #include "serve/media/media_source.h"
 #include "serve/routes/call_limits.h"
 #include "serve/service/service.h"
@@ -45,6 +47,12 @@ void send_reply(Exchange& exchange, const std::function<Reply()>& make_reply) no
 /// @throws ApiError(400, "too_many_items"), and what MediaSource::resolve() throws.
 void encode_and_reply(const Encoder& encoder, const CallLimits& limits,
                       const std::shared_ptr<Exchange>& exchange, EncodeCall call);
+
+/// A POST route that does so. @param make_call reads a request; what it throws is the reply. Both
+/// others are copied, what they refer to outlives the route.
+[[nodiscard]] Route work_route(
+    const Encoder& encoder, const CallLimits& limits, std::string pattern,
+    std::function<EncodeCall(const Request& request, const PathArguments& names)> make_call);
 
 /// Seconds since 1970, for the member `created` of replies.
 [[nodiscard]] std::int64_t unix_seconds();

@@ -79,32 +79,15 @@ void health_generate(Service& service, const std::shared_ptr<Exchange>& exchange
   });
 }
 
-/// A route whose reply is a function of the service.
-Route simple(const char* pattern, std::function<Reply()> reply) {
-  return {
-      .method = "GET",
-      .pattern = pattern,
-      .kind = RouteKind::kService,
-      .handler = [reply = std::move(reply)](const std::shared_ptr<Exchange>& exchange,
-                                            const PathArguments&) { exchange->reply(reply()); }};
-}
-
-/// The same for those who ask all the time, and whether everybody else is busy.
-Route probe(const char* pattern, std::function<Reply()> reply) {
-  Route route = simple(pattern, std::move(reply));
-  route.is_instant = true;
-  return route;
-}
-
 }  // namespace
 
 std::vector<Route> health_routes(Service& service, std::string build_id) {
   std::vector<Route> routes;
   for (const char* pattern : {"/health", "/readyz", "/health/ready", "/ping"}) {
-    routes.push_back(probe(pattern, [&service] { return health(service); }));
+    routes.push_back(probe_route(pattern, [&service] { return health(service); }));
   }
   for (const char* pattern : {"/livez", "/health/live"}) {
-    routes.push_back(probe(pattern, [&service] { return liveness(service); }));
+    routes.push_back(probe_route(pattern, [&service] { return liveness(service); }));
   }
   routes.push_back(
       {.method = "GET",
@@ -113,10 +96,10 @@ std::vector<Route> health_routes(Service& service, std::string build_id) {
        .handler = [&service](const std::shared_ptr<Exchange>& exchange, const PathArguments&) {
          health_generate(service, exchange);
        }});
-  routes.push_back(simple("/version", [build_id] {
+  routes.push_back(get_route("/version", [build_id] {
     return json_reply({{"version", version()}, {"git", build_id}});
   }));
-  routes.push_back(simple("/info", [&service, build_id] { return info(service, build_id); }));
+  routes.push_back(get_route("/info", [&service, build_id] { return info(service, build_id); }));
   return routes;
 }
 

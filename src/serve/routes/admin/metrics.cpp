@@ -64,13 +64,7 @@ Reply metrics(const MetricsSources& sources) {
 }  // namespace
 
 Route metrics_route(MetricsSources sources) {
-  return {.method = "GET",
-          .pattern = "/metrics",
-          .kind = RouteKind::kService,
-          .handler = [sources = std::move(sources)](
-                         const std::shared_ptr<Exchange>& exchange,
-                         const PathArguments&) { exchange->reply(metrics(sources)); },
-          .is_instant = true};
+  return probe_route("/metrics", [sources = std::move(sources)] { return metrics(sources); });
 }
 
 std::vector<Route> profile_routes(Service& service, Trace& trace) {

@@ -77,12 +77,7 @@ JsonObject description(const Router& router) {
 }  // namespace
 
 Route openapi_route(const Router& router) {
-  return {.method = "GET",
-          .pattern = "/openapi.json",
-          .kind = RouteKind::kService,
-          .handler = [&router](const std::shared_ptr<Exchange>& exchange, const PathArguments&) {
-            exchange->reply(json_reply(description(router)));
-          }};
+  return get_route("/openapi.json", [&router] { return json_reply(description(router)); });
 }
 
 }  // namespace fovea::serve

@@ -46,15 +46,13 @@ Reply make_reply(const Service& service, const EmbedRequest& request, const std:
   return text_reply(200, "application/json", std::move(text));
 }
 
-void handle_embed(const Encoder& encoder, const CallLimits& limits,
-                  const std::shared_ptr<Exchange>& exchange) {
-  const Request& http = exchange->request();
+EncodeCall call_for(const Service& service, const CallLimits& limits, const Request& http) {
   const SharedJson body = parse_json_object(http.text(), http.body);
   Fields fields(body->root(), "");
-  encoder.service.check_model_name(std::string(fields.text("model").value_or("")));
+  service.check_model_name(std::string(fields.text("model").value_or("")));
   auto request = std::make_shared<EmbedRequest>(parse_embed_request(body, limits.max_items));
-  check_pooling(request->rows, encoder.service);
-  const ProcessingOptions options = read_processing_options(fields, encoder.service);
+  check_pooling(request->rows, service);
+  const ProcessingOptions options = read_processing_options(fields, service);
   EncodeCall call;
   call.media = std::move(request->media);
   call.json = std::move(request->json);
@@ -64,23 +62,20 @@ void handle_embed(const Encoder& encoder, const CallLimits& limits,
   }
   call.dtype = engine_dtype(request->rows);
   call.reply_factor = 0;
-  call.make_reply = [&service = encoder.service, request = std::move(request),
-                     id = exchange->request().id](const JobReply& reply) {
+  call.make_reply = [&service, request = std::move(request), id = http.id](const JobReply& reply) {
     return make_reply(service, *request, id, reply);
   };
-  encode_and_reply(encoder, limits, exchange, std::move(call));
+  return call;
 }
 
 }  // namespace
 
 Route embed_route(const Encoder& encoder, const CallLimits& limits) {
-  return {.method = "POST",
-          .pattern = "/v2/embed",
-          .kind = RouteKind::kWork,
-          .handler = [encoder, limits](const std::shared_ptr<Exchange>& exchange,
-                                       const PathArguments&) {
-            handle_embed(encoder, limits, exchange);
-          }};
+  return work_route(
+      encoder, limits, "/v2/embed",
+      [&service = encoder.service, limits](const Request& request, const PathArguments&) {
+        return call_for(service, limits, request);
+      });
 }
 
 }  // namespace fovea::serve

@@ -87,14 +87,11 @@ EncodeCall call_for(const Service& service, const CallLimits& limits, const Requ
 }  // namespace
 
 Route encode_route(const Encoder& encoder, const CallLimits& limits) {
-  return {.method = "POST",
-          .pattern = "/v1/encode",
-          .kind = RouteKind::kWork,
-          .handler = [encoder, limits](const std::shared_ptr<Exchange>& exchange,
-                                       const PathArguments&) {
-            encode_and_reply(encoder, limits, exchange,
-                             call_for(encoder.service, limits, exchange->request()));
-          }};
+  return work_route(
+      encoder, limits, "/v1/encode",
+      [&service = encoder.service, limits](const Request& request, const PathArguments&) {
+        return call_for(service, limits, request);
+      });
 }
 
 }  // namespace fovea::serve

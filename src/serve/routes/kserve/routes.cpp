@@ -14,8 +14,6 @@
 namespace fovea::serve {
 namespace {
 
-using Call = std::shared_ptr<Exchange>;
-
 /// Checks the names in a path: a model, and perhaps a version.
 void check_path(const Service& service, const PathArguments& names) {
   service.check_model_name(names[0]);
@@ -106,13 +104,12 @@ double reply_factor(const RowOptions& rows) {
   return rows.type == ElementType::kFloat32 ? kNumberBytes / 4 : 0;
 }
 
-void infer(const Encoder& encoder, const CallLimits& limits, const Call& exchange) {
-  const Request& http = exchange->request();
+EncodeCall call_for(const Service& service, const CallLimits& limits, const Request& http) {
   auto request = std::make_shared<InferRequest>(
       parse_infer_request(http.body, inference_header_length(http.headers), limits.max_items));
-  const ServedModel& model = encoder.service.model();
+  const ServedModel& model = service.model();
   const RowOptions rows = infer_rows(*request, element_type(model.dtype));
-  check_pooling(rows, encoder.service);
+  check_pooling(rows, service);
   EncodeCall call;
   call.media = std::move(request->media);
   call.json = std::move(request->json);
@@ -120,32 +117,21 @@ void infer(const Encoder& encoder, const CallLimits& limits, const Call& exchang
   call.dtype = engine_dtype(rows);
   call.reply_factor = reply_factor(rows);
   if (request->timeout) call.deadline = http.arrival + *request->timeout;
-  call.make_reply = [&service = encoder.service, limits, rows,
-                     request = std::move(request)](JobReply reply) {
+  call.make_reply = [&service, limits, rows, request = std::move(request)](JobReply reply) {
     const ReplyHead head{.model = service.options().served_name,
                          .hidden = service.model().report.hidden,
                          .max_json_values = limits.max_json_values,
                          .room = std::move(reply.room)};
     return infer_reply(*request, rows, head, reply.items);
   };
-  encode_and_reply(encoder, limits, exchange, std::move(call));
-}
-
-Route get(std::string pattern, std::function<Reply(const PathArguments&)> answer) {
-  return {
-      .method = "GET",
-      .pattern = std::move(pattern),
-      .kind = RouteKind::kService,
-      .handler = [answer = std::move(answer)](const Call& exchange, const PathArguments& names) {
-        exchange->reply(answer(names));
-      }};
+  return call;
 }
 
 /// A GET route of a model, and the same of its version.
 void add_model_routes(std::vector<Route>& routes, const Service& service, const std::string& end,
                       Reply (*answer)(const Service&)) {
   for (const char* start : {"/v2/models/{m}", "/v2/models/{m}/versions/{v}"}) {
-    routes.push_back(get(start + end, [&service, answer](const PathArguments& names) {
+    routes.push_back(get_route(start + end, [&service, answer](const PathArguments& names) {
       check_path(service, names);
       return answer(service);
     }));
@@ -157,27 +143,23 @@ void add_model_routes(std::vector<Route>& routes, const Service& service, const 
 std::vector<Route> kserve_routes(const Encoder& encoder, const CallLimits& limits) {
   const Service& service = encoder.service;
   std::vector<Route> routes;
-  routes.push_back(get("/v2", [](const PathArguments&) { return server_metadata(); }));
-  routes.push_back(get("/v2/health/live", [&service](const PathArguments&) {
+  routes.push_back(get_route("/v2", server_metadata));
+  routes.push_back(probe_route("/v2/health/live", [&service] {
     return health("live", service.state() != ServiceState::kUnhealthy);
   }));
-  routes.back().is_instant = true;
-  routes.push_back(get("/v2/health/ready", [&service](const PathArguments&) {
+  routes.push_back(probe_route("/v2/health/ready", [&service] {
     return health("ready", service.state() == ServiceState::kReady);
   }));
-  routes.back().is_instant = true;
   add_model_routes(routes, service, "", model_metadata);
   add_model_routes(routes, service, "/ready", model_ready);
   add_model_routes(routes, service, "/stats", model_stats);
   for (const char* pattern : {"/v2/models/{m}/infer", "/v2/models/{m}/versions/{v}/infer"}) {
     routes.push_back(
-        {.method = "POST",
-         .pattern = pattern,
-         .kind = RouteKind::kWork,
-         .handler = [encoder, limits](const Call& exchange, const PathArguments& names) {
-           check_path(encoder.service, names);
-           infer(encoder, limits, exchange);
-         }});
+        work_route(encoder, limits, pattern,
+                   [&service, limits](const Request& request, const PathArguments& names) {
+                     check_path(service, names);
+                     return call_for(service, limits, request);
+                   }));
   }
   return routes;
 }

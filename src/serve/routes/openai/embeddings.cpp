@@ -43,47 +43,42 @@ Reply make_reply(const Service& service, const CallLimits& limits, EmbeddingRout
                       first_tensors(reply.items, service.model().report.hidden, request.rows));
 }
 
-void handle(const Encoder& encoder, const CallLimits& limits, EmbeddingRoute route,
-            const std::shared_ptr<Exchange>& exchange) {
-  const Request& http = exchange->request();
+EncodeCall call_for(const Service& service, const CallLimits& limits, EmbeddingRoute route,
+                    const Request& http) {
   const SharedJson body = parse_json_object(http.text(), http.body);
   auto request = std::make_shared<EmbeddingRequest>(parse_embedding_request(body, route, limits));
-  encoder.service.check_model_name(request->model);
-  check_pooling(request->rows, encoder.service);
+  service.check_model_name(request->model);
+  check_pooling(request->rows, service);
   Fields fields(body->root(), "");
-  const ProcessingOptions options = read_processing_options(fields, encoder.service);
+  const ProcessingOptions options = read_processing_options(fields, service);
   EncodeCall call;
   call.media = std::move(request->media);
   call.json = std::move(request->json);
   for (MediaReference& reference : call.media) reference.fps = options.fps;
   call.dtype = engine_dtype(request->rows);
   call.reply_factor = reply_factor(*request);
-  call.make_reply = [&service = encoder.service, limits, route, request = std::move(request),
-                     id = exchange->request().id](JobReply reply) {
+  call.make_reply = [&service, limits, route, request = std::move(request),
+                     id = http.id](JobReply reply) {
     return make_reply(service, limits, route, *request, id, std::move(reply));
   };
-  encode_and_reply(encoder, limits, exchange, std::move(call));
+  return call;
 }
 
 Route route_of(const Encoder& encoder, const CallLimits& limits, std::string path,
                EmbeddingRoute route) {
-  return {.method = "POST",
-          .pattern = std::move(path),
-          .kind = RouteKind::kWork,
-          .handler = [encoder, limits, route](const std::shared_ptr<Exchange>& exchange,
-                                              const PathArguments&) {
-            handle(encoder, limits, route, exchange);
-          }};
+  return work_route(
+      encoder, limits, std::move(path),
+      [&service = encoder.service, limits, route](const Request& request, const PathArguments&) {
+        return call_for(service, limits, route, request);
+      });
 }
 
 }  // namespace
 
 std::vector<Route> embedding_routes(const Encoder& encoder, const CallLimits& limits) {
-  std::vector<Route> routes;
-  routes.push_back(route_of(encoder, limits, "/v1/embeddings", EmbeddingRoute::kEmbeddings));
-  routes.push_back(route_of(encoder, limits, "/embeddings", EmbeddingRoute::kEmbeddings));
-  routes.push_back(route_of(encoder, limits, "/pooling", EmbeddingRoute::kPooling));
-  return routes;
+  return {route_of(encoder, limits, "/v1/embeddings", EmbeddingRoute::kEmbeddings),
+          route_of(encoder, limits, "/embeddings", EmbeddingRoute::kEmbeddings),
+          route_of(encoder, limits, "/pooling", EmbeddingRoute::kPooling)};
 }
 
 }  // namespace fovea::serve

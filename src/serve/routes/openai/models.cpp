@@ -23,33 +23,17 @@ JsonObject list_json(const Service& service, std::int64_t created) {
   return {{"object", "list"}, {"data", JsonArray::of(model_json(service, created))}};
 }
 
-Route get(const char* pattern, Handler handler) {
-  return {.method = "GET",
-          .pattern = pattern,
-          .kind = RouteKind::kService,
-          .handler = std::move(handler)};
-}
-
 }  // namespace
 
 std::vector<Route> model_routes(const Service& service) {
   const std::int64_t created = unix_seconds();
-  const auto list = [&service, created](const std::shared_ptr<Exchange>& exchange,
-                                        const PathArguments&) {
-    exchange->reply(json_reply(list_json(service, created)));
+  const auto list = [&service, created] { return json_reply(list_json(service, created)); };
+  const auto one = [&service, created](const PathArguments& names) {
+    service.check_model_name(names.size() == 1 ? names[0] : names[0] + "/" + names[1]);
+    return json_reply(model_json(service, created));
   };
-  const auto one = [&service, created](const std::shared_ptr<Exchange>& exchange,
-                                       const PathArguments& arguments) {
-    const std::string id = arguments.size() == 1 ? arguments[0] : arguments[0] + "/" + arguments[1];
-    service.check_model_name(id);
-    exchange->reply(json_reply(model_json(service, created)));
-  };
-  std::vector<Route> routes;
-  routes.push_back(get("/v1/models", list));
-  routes.push_back(get("/models", list));
-  routes.push_back(get("/v1/models/{id}", one));
-  routes.push_back(get("/v1/models/{organisation}/{id}", one));
-  return routes;
+  return {get_route("/v1/models", list), get_route("/models", list),
+          get_route("/v1/models/{id}", one), get_route("/v1/models/{organisation}/{id}", one)};
 }
 
 }  // namespace fovea::serve

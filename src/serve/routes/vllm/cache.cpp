@@ -119,10 +119,9 @@ std::string cache_path(std::string_view key) { return "/v1/cache/" + percent_enc
 std::vector<Route> cache_routes(Service& service, RowStore& store, const Publisher* publisher) {
   using Call = const std::shared_ptr<Exchange>&;
   std::vector<Route> routes;
-  routes.push_back(route("GET", "/v1/cache", RouteKind::kService,
-                         [&service, &store, publisher](Call exchange, const PathArguments&) {
-                           exchange->reply(stats_reply(service, store, publisher));
-                         }));
+  routes.push_back(get_route("/v1/cache", [&service, &store, publisher] {
+    return stats_reply(service, store, publisher);
+  }));
   routes.push_back(route("GET", "/v1/cache/{key}", RouteKind::kWork,
                          [&service, &store](Call exchange, const PathArguments& arguments) {
                            get_rows(service, store, *exchange, arguments[0]);
