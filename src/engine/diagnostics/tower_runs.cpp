@@ -105,7 +105,7 @@ TowerRuns::TowerRuns(Engine& engine, const TowerLoad& load, std::string_view who
   if (load.sizes.empty()) media.min_pixels = 1;  // any number of patches
   const auto planner = plan_model(impl_.files, media, tower_output(impl_.options));
   storage_ = random_items(plans_of(*planner, load, impl_.options.media.limits), load.equal_frames);
-  for (const PreparedItem& item : storage_) items_.push_back(&item);
+  for (const PreparedItem& item : storage_) items_.push_back({.prepared = &item});
   FOVEA_CHECK(patches() <= kMaxPatches, kInvalidArgument, who, ": the items have ", patches(),
               " patches, more than ", kMaxPatches);
   impl_.replicas->for_each([](Replica& replica) { replica.graphs().wait_for_background(); });
@@ -147,7 +147,7 @@ std::int64_t TowerRuns::largest_budget() const {
 
 double TowerRuns::run_ms(bool eager) {
   const Stopwatch watch;
-  session_->run(items_, {.enforce_eager = eager});
+  session_->begin(items_, {.enforce_eager = eager});
   return watch.elapsed_ms();
 }
 

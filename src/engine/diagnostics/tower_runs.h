@@ -35,7 +35,7 @@ class TowerRuns {
  private:
   Engine::Impl& impl_;
   std::vector<PreparedItem> storage_;
-  std::vector<const PreparedItem*> items_;
+  std::vector<TowerItem> items_;  // whose rows stay on the device
   Spares<GroupSession>::Loan session_;
 };
 

@@ -31,39 +31,6 @@ GroupSession::GroupSession(ReplicaGroup& group)
   }
 }
 
-void GroupSession::run(std::span<const PreparedItem* const> items, const EncodeOptions& how) {
-  std::vector<ItemSpec> specs;
-  specs.reserve(items.size());
-  for (const PreparedItem* item : items) specs.push_back(item->plan.spec);
-  std::vector<const PreparedItem*> prepared;
-  std::vector<ItemShare> shares;
-  for (const ItemPiece& piece : cut(specs)) {
-    prepared.push_back(items[piece.item]);
-    shares.push_back(piece.share);
-  }
-  if (sessions_.size() == 1) {
-    (void)sessions_.front()->run(prepared, shares, how);
-    return;
-  }
-  std::vector<ItemSpec> sizes;
-  for (std::size_t i = 0; i < prepared.size(); ++i) {
-    sizes.push_back(shares[i].spec_of(prepared[i]->plan.spec));
-  }
-  const Assignment assignment =
-      assign_items(group_[0].model().graph_spec(), sizes, sessions_.size());
-  for_each_rank([&](std::size_t rank) {
-    const std::span<const std::size_t> own = assignment.items(rank);
-    if (own.empty()) return;
-    (void)sessions_[rank]->run(select<const PreparedItem*>(prepared, own),
-                               select<ItemShare>(shares, own), how);
-  });
-}
-
-std::vector<ItemPiece> GroupSession::cut(std::span<const ItemSpec> items) const {
-  const bool are_shared = group_[0].graphs().packing() == PackingPolicy::kUnits;
-  return cut_items(group_[0].model().graph_spec(), items, are_shared ? sessions_.size() : 1);
-}
-
 void GroupSession::attach(std::span<const CallerStream> streams) {
   for (const auto& session : sessions_) session->attach(streams);
 }
@@ -73,41 +40,43 @@ void GroupSession::begin(std::span<const TowerItem> items, const EncodeOptions& 
     sessions_.front()->begin(items, how);
     return;
   }
+  const std::vector<TowerItem> shares = share(items);
+  std::vector<ItemSpec> specs;
+  for (const TowerItem& item : shares) specs.push_back(item.spec());
+  begin(shares, assign_items(group_[0].model().graph_spec(), specs, sessions_.size()), how);
+  for (SharedItem& item : shared_) item.end_store();
+}
+
+std::vector<TowerItem> GroupSession::share(std::span<const TowerItem> items) {
+  const GraphSpec& model = group_[0].model().graph_spec();
+  const bool are_shared = group_[0].graphs().packing() == PackingPolicy::kUnits;
   std::vector<ItemSpec> specs;
   for (const TowerItem& item : items) {
     specs.push_back(item.spec());
     const bool on_one = item.keep != nullptr && !item.keep->stores_on_host();
     if (on_one) specs.back().units = {};  // one unit, to stay whole
   }
-  const std::vector<TowerItem> shares = share(items, cut(specs));
-  specs.clear();
-  for (const TowerItem& item : shares) specs.push_back(item.spec());
-  begin(shares, assign_items(group_[0].model().graph_spec(), specs, sessions_.size()), how);
-  for (SharedItem& item : shared_) item.end_store();
-}
-
-std::vector<TowerItem> GroupSession::share(std::span<const TowerItem> items,
-                                           std::span<const ItemPiece> pieces) {
-  const std::int64_t width = group_[0].model().graph_spec().out_width;
   Device& device = group_[0].device();
   std::vector<TowerItem> all;
-  for (const ItemPiece& piece : pieces) {
+  for (const ItemPiece& piece : cut_items(model, specs, are_shared ? sessions_.size() : 1)) {
     const TowerItem& item = items[piece.item];
     ItemShare share = piece.share;
     if (share.units.count == 0) {
       all.push_back(item);
       continue;
     }
-    if (share.units.first == 0) {
+    const bool stays = item.target.result == nullptr;
+    if (share.units.first == 0 && !stays) {
       if (item.keep != nullptr) {
-        item.keep->begin_store(device, item.spec().out_rows, width,
+        item.keep->begin_store(device, item.spec().out_rows, model.out_width,
                                device.properties().activation_dtype);
       }
-      shared_.emplace_back(item, width);
+      shared_.emplace_back(item, model.out_width);
     }
     share.units.first += item.share.units.first;
     share.counts &= item.share.counts;
-    all.push_back(shared_.back().add(*item.prepared, share));
+    all.push_back(stays ? TowerItem{.prepared = item.prepared, .share = share}
+                        : shared_.back().add(*item.prepared, share));
   }
   return all;
 }

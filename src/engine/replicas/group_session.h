@@ -25,19 +25,16 @@ class GroupSession {
   /// `group` must outlive the session.
   explicit GroupSession(ReplicaGroup& group);
 
-  /// Runs the tower on items spread over the replicas (assign_items), and leaves the rows on the
-  /// devices. Where items are packed by units, those that cost much are shared by all replicas
-  /// (cut_items).
-  /// @throws Error of the first replica, in their order, that failed; with several replicas its
-  /// message names it. All replicas have ended by then, and are usable afterwards.
-  void run(std::span<const PreparedItem* const> items, const EncodeOptions& how);
-
   /// As ReplicaSession::attach, for every replica.
   void attach(std::span<const CallerStream> streams);
-  /// As run; the rows of each item are in its target after finish(). The next call may be a begin:
-  /// its tower runs while these rows leave the devices (ReplicaSession::begin). After an error call
-  /// abandon(); targets are then in part as they were. Items that a cache keeps on a device are not
-  /// shared.
+  /// Runs the tower on items spread over the replicas (assign_items); the rows of each are in its
+  /// target after finish(), or stay on the devices. The next call may be a begin: its tower runs
+  /// while these rows leave the devices (ReplicaSession::begin). Where items are packed by units,
+  /// those that cost much are shared by all replicas (cut_items), but for those that a cache keeps
+  /// on a device.
+  /// @throws Error of the first replica, in their order, that failed; with several replicas its
+  /// message names it. All replicas have ended by then, and are usable afterwards. Call abandon()
+  /// then; targets are in part as they were.
   void begin(std::span<const TowerItem> items, const EncodeOptions& how);
   /// As above with the items spread as the caller says.
   void begin(std::span<const TowerItem> items, const Assignment& assignment,
@@ -46,7 +43,7 @@ class GroupSession {
   /// by its replica, those that it has on the host by the replica on the GPU where they are wanted,
   /// if there is one, and those of the caller by the first.
   void move(std::vector<RowMove> moves);
-  /// @throws as run.
+  /// @throws as begin.
   void finish();
   /// Gives up what was begun: returns when nothing refers to its results any more.
   void abandon() noexcept;
@@ -55,11 +52,8 @@ class GroupSession {
   /// Calls work(rank) for every replica, on a thread each.
   void for_each_rank(const std::function<void(std::size_t)>& work);
   [[nodiscard]] std::size_t sender_of(const RowMove& move) const;
-  /// As cut_items, whole where items are not packed by units.
-  [[nodiscard]] std::vector<ItemPiece> cut(std::span<const ItemSpec> items) const;
-  /// Items and shares of items. @param pieces of `items`.
-  [[nodiscard]] std::vector<TowerItem> share(std::span<const TowerItem> items,
-                                             std::span<const ItemPiece> pieces);
+  /// Items and shares of items.
+  [[nodiscard]] std::vector<TowerItem> share(std::span<const TowerItem> items);
 
   ReplicaGroup& group_;
   std::deque<SharedItem> shared_;                          // of those that were begun

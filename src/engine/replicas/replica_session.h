@@ -22,7 +22,7 @@ namespace fovea {
 /// Refers to all of it.
 struct TowerItem {
   const PreparedItem* prepared;
-  RowTarget target;
+  RowTarget target = {};            ///< without a result the rows stay on the device
   RowCache::Claim* keep = nullptr;  ///< stores the rows as the tower leaves them; may be null
   ItemShare share = {};
   /// Where the rows of a share begin in those that `keep` has begun to store; absent: it stores
@@ -41,21 +41,15 @@ class ReplicaSession {
   /// `replica` must outlive the session.
   explicit ReplicaSession(Replica& replica);
 
-  /// Runs the tower on prepared items, or on shares of them, one for each. The rows of items[i] are
-  /// device memory, valid until the next run.
-  /// @throws Error of the model or the device, or of the interrupt of this thread; session and
-  /// replica are usable afterwards.
-  [[nodiscard]] std::span<const TensorView> run(std::span<const PreparedItem* const> items,
-                                                std::span<const ItemShare> shares,
-                                                const EncodeOptions& how);
-
   /// Rows for GPUs are ordered with these streams of the caller, until finish().
   void attach(std::span<const CallerStream> streams) { mover_.attach(streams); }
-  /// As run; then starts to fill in what the tower knows about the results: rows, width and dtype,
+  /// Runs the tower; then starts to fill in what it knows about the results: rows, width and dtype,
   /// the rows in their targets, and their share of the times of the batch. They are there after
   /// finish(), and so are those begun before; until then targets must stay, also if this call
   /// throws. The next call may be a begin: its tower runs while these rows leave. If all targets
   /// are on GPUs, the host waits for no rows.
+  /// @throws Error of the model or the device, or of the interrupt of this thread; session and
+  /// replica are usable afterwards.
   void begin(std::span<const TowerItem> items, const EncodeOptions& how);
   /// As begin for rows that no tower has to compute. Those of the cache on the host go back to the
   /// device if they are wanted on a GPU.
@@ -68,13 +62,13 @@ class ReplicaSession {
   void abandon() noexcept { mover_.abandon(); }
 
   [[nodiscard]] Replica& replica() const noexcept { return replica_; }
+  /// Of the items that were begun last: device memory, valid until the next ones are begun.
+  [[nodiscard]] std::span<const TensorView> rows() const noexcept { return rows_; }
 
  private:
-  /// As above; fills in uses_.
-  /// @param times of the run. @param reader as RunOptions.
-  std::span<const TensorView> run(std::span<const PreparedItem* const> items,
-                                  std::span<const ItemShare> shares, const EncodeOptions& how,
-                                  RunTimes& times, Stream* reader);
+  /// Runs the tower on shares of items; fills in rows_ and uses_. @param reader as RunOptions.
+  [[nodiscard]] RunTimes run(std::span<const TowerItem> items, const EncodeOptions& how,
+                             Stream* reader);
   /// Stores rows for others, behind what `queue` holds.
   void keep(const TowerItem& item, const TensorView& rows, Stream& queue);
 

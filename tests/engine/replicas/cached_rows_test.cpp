@@ -144,7 +144,9 @@ TEST_F(CachedRows, AreWrittenBehindWhatTheStreamHeld) {
   {
     ReplicaSession other(replica_);
     const Batch more = item(99);
-    (void)other.run(more.pointers(), std::vector<ItemShare>(more.pointers().size()), {});
+    std::vector<TowerItem> staying;
+    for (const PreparedItem* item : more.pointers()) staying.push_back({.prepared = item});
+    other.begin(staying, {});
   }
   callers_->synchronize();
   EXPECT_EQ(seen, std::vector<float>(seen.size(), -1.0F)) << "the memory as it was before the call";

@@ -81,11 +81,13 @@ TEST_P(ReplicaSessionTest, RowsLeaveWhileTheNextBatchesRun) {
 
 TEST_P(ReplicaSessionTest, RowsOfABatchLieOneAfterTheOther) {
   const Batch items = batch({{1, 4, 4}, {1, 2, 2}});
-  const std::span<const TensorView> rows =
-      session_.run(items.pointers(), std::vector<ItemShare>(2), {});
+  Results results(items);
+  session_.begin(results.items, {});
+  const std::span<const TensorView> rows = session_.rows();
   ASSERT_EQ(rows.size(), 2u);
   EXPECT_EQ(rows[0].shape, (Shape{4, model_.graph_spec().out_width}));
   EXPECT_EQ(rows[1].data, rows[0].data + rows[0].bytes());
+  session_.finish();
 }
 
 TEST_P(ReplicaSessionTest, RowMemoryGrowsToTheLargestBatchAndStays) {
@@ -148,10 +150,10 @@ TEST(ReplicaSession, WorksAgainAfterMemoryWasShort) {
   ReplicaSession session(replica);
   const Batch items = test::mock_batch(model, {{1, 4, 4}});
   device.fail_once_after(0);
-  const std::vector<ItemShare> whole(1);
-  test::expect_error(ErrorCode::kOutOfMemory, "",
-                     [&] { (void)session.run(items.pointers(), whole, {}); });
-  EXPECT_EQ(session.run(items.pointers(), whole, {}).size(), 1u);
+  const std::vector<TowerItem> whole{{.prepared = items.pointers().front()}};
+  test::expect_error(ErrorCode::kOutOfMemory, "", [&] { session.begin(whole, {}); });
+  session.begin(whole, {});
+  EXPECT_EQ(session.rows().size(), 1u);
 }
 
 }  // namespace

@@ -76,7 +76,9 @@ class RowsToGpus : public ::testing::Test {
   void run_another_caller() {
     const Batch items = batch(99);
     ReplicaSession other(replica_);
-    (void)other.run(items.pointers(), std::vector<ItemShare>(items.pointers().size()), {});
+    std::vector<TowerItem> staying;
+    for (const PreparedItem* item : items.pointers()) staying.push_back({.prepared = item});
+    other.begin(staying, {});
   }
 
   test::MockModel model_;
