@@ -38,11 +38,17 @@ void describe(const Item& item) {
 }  // namespace
 
 std::vector<Embedding> Engine::Impl::encode(ItemView media, const EncodeOptions& how,
-                                            const Destinations& to) {
+                                            const Destinations* to) {
+  const Destinations results;
+  FOVEA_CHECK(to != nullptr || how.copies.empty(), kInvalidArgument,
+              "copies of rows need destinations that they are copies of");
+  if (to != nullptr) {
+    check_destinations(*to, how.copies, media, report.width, *backends.front().device);
+  }
   const CallScope scope(how.bounds, "encode");
   check_plans(media);
-  Call call(media, how, to);
-  if (!to.blocks.empty()) check_room(call);
+  Call call(media, how, to != nullptr ? *to : results);
+  if (!call.to.blocks.empty()) check_room(call);
   if (row_cache && how.use_cache && !how.enforce_eager) find_keys(call);
   CachedCall cached(row_cache.get(), call);
   try {
@@ -236,18 +242,14 @@ Engine::~Engine() = default;
 
 std::vector<Embedding> Engine::encode(std::span<const MediaItem> items,
                                       const EncodeOptions& options) try {
-  FOVEA_CHECK(options.copies.empty(), kInvalidArgument,
-              "copies of rows need destinations that they are copies of");
-  return impl_->encode(items, options, {});
+  return impl_->encode(items, options);
 } catch (...) {
   rethrow_as_error();
 }
 
 std::vector<Embedding> Engine::encode(std::span<const PlannedItem> items,
                                       const EncodeOptions& options) try {
-  FOVEA_CHECK(options.copies.empty(), kInvalidArgument,
-              "copies of rows need destinations that they are copies of");
-  return impl_->encode(items, options, {});
+  return impl_->encode(items, options);
 } catch (...) {
   rethrow_as_error();
 }
@@ -256,7 +258,8 @@ std::vector<Embedding> Engine::encode(std::span<const PlannedItem> items,
                                       std::span<const RowBlock> destinations,
                                       const CallerStream& stream,
                                       const EncodeOptions& options) try {
-  return impl_->encode_to({destinations, stream}, items, options);
+  const Destinations to{destinations, stream};
+  return impl_->encode(items, options, &to);
 } catch (...) {
   rethrow_as_error();
 }
@@ -265,7 +268,8 @@ std::vector<Embedding> Engine::encode(std::span<const MediaItem> items,
                                       std::span<const RowBlock> destinations,
                                       const CallerStream& stream,
                                       const EncodeOptions& options) try {
-  return impl_->encode_to({destinations, stream}, items, options);
+  const Destinations to{destinations, stream};
+  return impl_->encode(items, options, &to);
 } catch (...) {
   rethrow_as_error();
 }

@@ -57,14 +57,10 @@ struct Engine::Impl {
   Impl(const std::string& model_directory, const EngineOptions& engine_options);
 
   /// The whole way of a batch: prepare, pack, run, hand over. The table of contents of the system.
-  /// @param to destinations that check_destinations has passed; none: rows go to the results.
+  /// @param to destinations; null: rows go to the results, and have no copies.
+  /// @throws as Engine::encode.
   [[nodiscard]] std::vector<Embedding> encode(ItemView media, const EncodeOptions& how,
-                                              const Destinations& to);
-
-  /// As above, into destinations that it checks.
-  /// @throws Error(kInvalidArgument) as Engine::encode.
-  [[nodiscard]] std::vector<Embedding> encode_to(const Destinations& to, ItemView media,
-                                                 const EncodeOptions& how);
+                                              const Destinations* to = nullptr);
 
   /// The model that prepares items; the replicas have the same one or copies of it.
   [[nodiscard]] const EncoderGraphModel& model() const { return *models.front(); }

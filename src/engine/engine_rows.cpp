@@ -11,12 +11,6 @@
 
 namespace fovea {
 
-std::vector<Embedding> Engine::Impl::encode_to(const Destinations& to, ItemView media,
-                                               const EncodeOptions& how) {
-  check_destinations(to, how.copies, media, report.width, *backends.front().device);
-  return encode(media, how, to);
-}
-
 void Engine::Impl::check_room(Call& call) {
   Selection all;
   for (Item& item : call.items) all.push_back(&item);

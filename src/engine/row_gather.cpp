@@ -67,8 +67,7 @@ void RowGather::end_use() {
 
 std::vector<Embedding> RowGather::encode(Engine& engine, ItemView items, const Destinations& to,
                                          const EncodeOptions& options) {
-  return to.blocks.empty() ? engine.impl_->encode(items, options, {})
-                           : engine.impl_->encode_to(to, items, options);
+  return engine.impl_->encode(items, options, to.blocks.empty() ? nullptr : &to);
 }
 
 void RowGather::check(std::span<const MediaItem> items) const {
