@@ -28,16 +28,18 @@ namespace fovea {
 
 namespace {
 
-/// Thrown where the window has no room for an item.
-struct Postponed {};
-
-/// Thrown where an item is too long to be prepared as a whole.
-struct Long {};
-
-/// Thrown where the rows of an item have no room, so that its pixels are of no use.
-struct Roomless {
-  ItemPlan plan;
+/// Thrown where an item is not prepared, at least not now: what it comes with.
+struct Unprepared {
+  PreparedMedia item;
 };
+
+ItemPlan plan_values(const ItemProcessor& processor, const MediaItem& media,
+                     const PixelValues& values, const MediaLimits& limits) {
+  ItemPlan plan = processor.plan_grid(media.modality, values.grid_thw);
+  const std::int64_t all = plan.spec.input_rows;
+  media::check_num_patches(all, all, media.name, limits);
+  return plan;
+}
 
 /// The way of one item from its source to resized bytes.
 class Preparation {
@@ -59,9 +61,9 @@ class Preparation {
                        use.sink != nullptr ? use.sink->most_bytes : use.ahead.plan->pixel_bytes);
   }
 
-  /// @throws Postponed, Long, Roomless.
+  /// @throws Unprepared.
   void run() {
-    if (place_ != nullptr && place_->is_too_late()) throw Postponed();
+    if (place_ != nullptr && place_->is_too_late()) throw Unprepared{{.postponed = true}};
     check_source(media_);
     std::visit([this](const auto& source) { add(source); }, media_.source);
     if (!comes_in_units()) return;
@@ -106,9 +108,7 @@ class Preparation {
     const auto& [t, h, w] = values.grid_thw;
     ItemPlan& plan = result_.item.plan;
     plan = use_.ahead.plan != nullptr ? *use_.ahead.plan
-                                      : processor_.plan_grid(media_.modality, values.grid_thw);
-    const std::int64_t all = plan.spec.input_rows;
-    media::check_num_patches(all, all, media_.name, limits());
+                                      : plan_values(processor_, media_, values, limits());
     FOVEA_CHECK(plan.spec.input_rows == patches.num_rows, kInvalidArgument, media_.name,
                 ": grid_thw ", t, "x", h, "x", w, " has ", plan.spec.input_rows,
                 " patches, got pixel values of ", patches.num_rows);
@@ -308,16 +308,22 @@ class Preparation {
   void claim(const ItemPlan& plan) {
     const ItemPlan wanted = plan_of_units(plan, use_.ahead.units);
     const std::int64_t rows = final_rows(wanted, context_.pruning);
-    if (use_.has_room != nullptr && !use_.has_room(rows)) throw Roomless{plan};
+    if (use_.has_room != nullptr && !use_.has_room(rows)) {
+      throw Unprepared{{.item = {.plan = plan}, .times = result_.times}};
+    }
     constexpr std::size_t kAddressable = std::numeric_limits<std::int32_t>::max();
     const bool is_cut = context_.most_bytes > 0 && is_row_of_frames(plan);
     FOVEA_CHECK(is_cut || plan.pixel_bytes <= kAddressable, kInvalidArgument, media_.name, ": ",
                 plan.pixel_bytes, " bytes of resized pixels are more than one item can have (",
                 kAddressable, "), but for videos with packing by units");
-    if (is_cut && use_.sink == nullptr && wanted.pixel_bytes > context_.most_bytes) throw Long();
+    if (is_cut && use_.sink == nullptr && wanted.pixel_bytes > context_.most_bytes) {
+      throw Unprepared{{.is_long = true}};
+    }
     WindowBudget::Place* const place = std::exchange(place_, nullptr);
     if (place == nullptr) return;
-    if (!wait([&] { return place->take(wanted.pixel_bytes); })) throw Postponed();
+    if (!wait([&] { return place->take(wanted.pixel_bytes); })) {
+      throw Unprepared{{.postponed = true}};
+    }
   }
 
   [[nodiscard]] DecodeBudget::Share take(std::size_t bytes) {
@@ -356,10 +362,7 @@ std::optional<ItemPlan> plan_undecoded(const ItemProcessor& processor, const Med
   const bool is_video = media.modality == Modality::kVideo;
   if (is_finished(media) || (is_video && is_encoded(media))) return {};
   if (const auto* const values = std::get_if<PixelValues>(&media.source)) {
-    ItemPlan plan = processor.plan_grid(media.modality, values->grid_thw);
-    const std::int64_t all = plan.spec.input_rows;
-    media::check_num_patches(all, all, media.name, options.limits);
-    return plan;
+    return plan_values(processor, media, *values, options.limits);
   }
   const auto plan = [&](std::int64_t num_frames, std::int64_t width_px, std::int64_t height_px) {
     check_frames(media, num_frames, options.limits);
@@ -406,12 +409,8 @@ PreparedMedia prepare_media(const PrepareContext& context, const MediaItem& medi
   PreparedMedia result;
   try {
     Preparation(context, media, use, result).run();
-  } catch (const Postponed&) {
-    return {.postponed = true};
-  } catch (const Long&) {
-    return {.is_long = true};
-  } catch (const Roomless& item) {
-    result.item = {.plan = item.plan};
+  } catch (Unprepared& instead) {
+    return std::move(instead.item);
   } catch (const Error& error) {
     check_interrupt();  // what ends the call is no error of the item
     result.error = named(media, error);
