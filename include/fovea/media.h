@@ -19,6 +19,10 @@
 namespace fovea {
 
 enum class Modality : std::uint8_t { kImage, kVideo };
+/// "image" or "video".
+[[nodiscard]] constexpr const char* to_string(Modality modality) noexcept {
+  return modality == Modality::kImage ? "image" : "video";
+}
 
 /// Bytes in memory that nobody changes. A copy shares them and has a part in what keeps them.
 class MediaBytes {

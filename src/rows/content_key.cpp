@@ -23,7 +23,7 @@ ContentKey::ContentKey(const ContentFields& fields, std::uint64_t content_bytes)
     : left_(content_bytes) {
   hash_.add(kMagic);
   add_text(1, fields.model);
-  add_text(2, fields.modality == Modality::kImage ? "image" : "video");
+  add_text(2, to_string(fields.modality));
   add_text(3, nlohmann::json::parse(fields.options).dump());
   if (!fields.adapter.empty()) add_text(4, fields.adapter);
   std::string shape;

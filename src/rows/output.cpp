@@ -45,8 +45,7 @@ std::string json_list(const Numbers& numbers) {
 
 /// Members in alphabetical order.
 std::string describe(const Embedding& item, std::size_t index) {
-  const std::string source = cat("\"index\":", index, ",\"modality\":\"",
-                                 item.modality == Modality::kImage ? "image" : "video",
+  const std::string source = cat("\"index\":", index, ",\"modality\":\"", to_string(item.modality),
                                  "\",\"name\":", json_quote(item.name));
   if (item.error) return cat("{\"error\":", json_quote(item.error->what()), ",", source, "}");
   const std::string grid = item.grid_thw ? cat(",\"grid_thw\":", json_list(*item.grid_thw)) : "";

@@ -8,8 +8,6 @@
 namespace fovea::cli {
 namespace {
 
-const char* name_of(Modality modality) { return modality == Modality::kImage ? "image" : "video"; }
-
 double total_ms(const StageTimes& times) {
   return std::accumulate(kStages.begin(), kStages.end(), 0.0,
                          [&](double sum, const Stage& stage) { return sum + times.*stage.ms; });
@@ -63,7 +61,7 @@ JsonObject to_json(const EncoderCacheStats& cache) {
 }
 
 JsonObject to_json(const ItemInfo& item) {
-  return {{"modality", name_of(item.modality)},
+  return {{"modality", to_string(item.modality)},
           {"source_width_px", item.source_width_px},
           {"source_height_px", item.source_height_px},
           {"num_frames", item.num_frames},

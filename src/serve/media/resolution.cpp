@@ -70,7 +70,7 @@ MediaItem item_of(const MediaReference& reference, MediaBytes bytes) {
 }
 
 ApiError too_large(Modality modality, std::size_t max_bytes, const std::string& param) {
-  const std::string name = modality == Modality::kImage ? "image" : "video";
+  const std::string name = to_string(modality);
   return {422, name + "_too_large",
           "the encoded " + name + " has more than " + std::to_string(max_bytes) + " bytes (--max-" +
               name + "-bytes)",

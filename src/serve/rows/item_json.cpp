@@ -8,8 +8,6 @@
 namespace fovea::serve {
 namespace {
 
-const char* name_of(Modality modality) { return modality == Modality::kVideo ? "video" : "image"; }
-
 /// Null for what has not come from a tower.
 const char* name_of(GraphUse use) {
   switch (use) {
@@ -72,7 +70,7 @@ JsonObject item_json(const OutputOptions& options, const EncodeReplyHead& head,
   if (!item.id.empty()) json.set("id", item.id);
   if (!item.uuid.empty()) json.set("uuid", item.uuid);
   json.set("object", "encoding");
-  json.set("modality", name_of(rows.modality));
+  json.set("modality", to_string(rows.modality));
   if (!rows.key.empty()) json.set("key", rows.key);
   if (const char* use = name_of(rows.cache)) json.set("cache", use);
   if (const char* use = name_of(rows.graph)) json.set("graph", use);
@@ -93,7 +91,7 @@ JsonObject item_json(const OutputOptions& options, const EncodeReplyHead& head,
 
 void append_vllm_part(const EncodedItem& item, const RowTensor& tensor, std::string& out) {
   const Embedding& rows = *item.embedding;
-  const std::string modality = name_of(rows.modality);
+  const std::string modality = to_string(rows.modality);
   const std::string type = json_quote(modality + "_embeds");
   out.append("{\"type\":").append(type).append(",").append(type).append(":");
   // Families without a grid have the tensor itself in place of an object.

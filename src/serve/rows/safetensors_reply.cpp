@@ -94,7 +94,7 @@ void add_modality(const OutputOptions& options, Modality modality,
   std::vector<RowTensor> all;
   all.reserve(levels.size());
   for (const std::vector<const RowTensor*>& level : levels) all.push_back(joined(level));
-  const std::string name = modality == Modality::kVideo ? "video" : "image";
+  const std::string name = to_string(modality);
   const std::size_t count = levels.front().size();
   file.add_levels(name + "_embeds", all);
   if (options.grid && grids.size() == 3 * count)

@@ -26,8 +26,6 @@ Modality modality_of(const ItemSize& size) {
   return size.num_frames > 1 ? Modality::kVideo : Modality::kImage;
 }
 
-const char* name_of(Modality modality) { return modality == Modality::kImage ? "image" : "video"; }
-
 std::optional<std::int64_t> limit_of(const ItemLimits& limits, Modality modality) {
   return modality == Modality::kImage ? limits.images : limits.videos;
 }
@@ -41,8 +39,8 @@ bool occurs(const std::vector<SizeBucket>& buckets, Modality modality) {
 void check_limits_name_all(const std::vector<SizeBucket>& buckets, const ItemLimits& limits) {
   for (const Modality modality : {Modality::kImage, Modality::kVideo}) {
     if (!occurs(buckets, modality) || limit_of(limits, modality)) continue;
-    refuse(kBucketFlag, std::string("a bucket holds ") + name_of(modality) + "s, but " +
-                            kLimitFlag + " has no \"" + name_of(modality) + "\"");
+    refuse(kBucketFlag, std::string("a bucket holds ") + to_string(modality) + "s, but " +
+                            kLimitFlag + " has no \"" + to_string(modality) + "\"");
   }
 }
 

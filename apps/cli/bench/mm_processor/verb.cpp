@@ -71,7 +71,7 @@ std::int64_t count_of(const MmRequest& request, Modality modality) {
 void check_prompts(Modality modality, const std::optional<std::int64_t>& most,
                    std::span<const MmRequest> requests) {
   if (!most) return;
-  const std::string name = modality == Modality::kImage ? "image" : "video";
+  const std::string name = to_string(modality);
   for (const MmRequest& request : requests) {
     const std::int64_t count = count_of(request, modality);
     if (count <= *most) continue;

@@ -61,7 +61,7 @@ JsonObject item_json(const EncodeItem& item, const ItemInfo& info, std::size_t i
   json.set("index", index);
   if (!item.id.empty()) json.set("id", item.id);
   json.set("object", "plan.item");
-  json.set("modality", info.modality == Modality::kVideo ? "video" : "image");
+  json.set("modality", to_string(info.modality));
   json.set("source_size", JsonArray::of(info.source_width_px, info.source_height_px));
   json.set("resized_size", JsonArray::of(info.resized_width_px, info.resized_height_px));
   json.set("num_frames", info.num_frames);

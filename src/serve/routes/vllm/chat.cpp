@@ -23,10 +23,6 @@ namespace {
 constexpr const char* kWarning =
     "199 - \"vLLM encodes this family itself when pixels are forwarded\"";
 
-const char* to_string(Modality modality) {
-  return modality == Modality::kImage ? "image" : "video";
-}
-
 /// The route with all that it refers to.
 struct Chat {
   Chat(const Encoder& with, const CallLimits& bounds, RowPlaces to, ChatOptions given)
