@@ -46,8 +46,8 @@ const char* limit_code(const MediaItem& item, const MediaOptions& options) {
 
 ApiError malformed(const std::string& message) { return {400, "invalid_request", message}; }
 
-void refuse(const std::string& param, const std::string& why) {
-  throw ApiError(400, "invalid_value", param + ": " + why, param);
+void refuse(const std::string& param, const std::string& why, const char* code) {
+  throw ApiError(400, code, param + ": " + why, param);
 }
 
 namespace {

@@ -42,8 +42,9 @@ class ApiError : public std::runtime_error {
 /// A request that is no HTTP as this server reads it.
 [[nodiscard]] ApiError malformed(const std::string& message);
 
-/// @throws ApiError(400, "invalid_value") with both in the message.
-[[noreturn]] void refuse(const std::string& param, const std::string& why);
+/// @throws ApiError(400, code) with both in the message.
+[[noreturn]] void refuse(const std::string& param, const std::string& why,
+                         const char* code = "invalid_value");
 
 /// An error of the library as clients see it. @param param as in ApiError: the item, if it is
 /// one's. Source: docs/serving.md, "Errors".

@@ -107,7 +107,7 @@ void Fetcher::fetch(Fetch fetch, Done done) {
 Fetched Fetcher::run(const Fetch& fetch, const std::shared_ptr<void>& place) {
   const Limits limits(fetch, ends_.get_token(), place);
   if (const std::optional<std::string> problem = target_problem(fetch.url)) {
-    throw ApiError(400, "invalid_value", fetch.param + ": " + *problem, fetch.param);
+    refuse(fetch.param, *problem);
   }
   std::optional<Url> url = parse_url(fetch.url);
   for (int redirects = 0;; ++redirects) {

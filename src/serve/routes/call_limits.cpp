@@ -10,11 +10,11 @@ void MediaCounter::count(const MediaReference& reference) {
   const bool is_image = reference.modality == Modality::kImage;
   const std::int64_t most = is_image ? limits_.images : limits_.videos;
   if (++(is_image ? images_ : videos_) <= most) return;
-  const std::string name = is_image ? "image" : "video";
-  throw ApiError(400, is_image ? "too_many_images" : "too_many_videos",
-                 reference.param + ": at most " + std::to_string(most) + " " + name +
-                     "(s) may be provided in one prompt (--max-" + name + "s-per-prompt)",
-                 reference.param);
+  const std::string name = to_string(reference.modality);
+  refuse(reference.param,
+         "at most " + std::to_string(most) + " " + name +
+             "(s) may be provided in one prompt (--max-" + name + "s-per-prompt)",
+         is_image ? "too_many_images" : "too_many_videos");
 }
 
 void check_item_count(std::size_t items, std::size_t most) {

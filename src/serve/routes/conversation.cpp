@@ -28,7 +28,7 @@ constexpr std::array<std::string_view, 6> kTextTypes{"text",    "input_text", "o
 /// Elements of what has to be an array.
 std::size_t count_of(const JsonView& json, const std::string& where) {
   if (json.is_array()) return json.num_elements();
-  throw ApiError(400, "invalid_value", where + ": expected an array", where);
+  refuse(where, "expected an array");
 }
 
 const MediaKind* find_kind(std::string_view type) {
@@ -67,12 +67,11 @@ const MediaKind* kind_by_member(Fields& part) {
 }
 
 [[noreturn]] void refuse_type(std::string_view type, const Fields& part) {
-  const std::string param = part.path("type");
-  std::string message = param + ": expected text, image_url, input_image or video_url, got \"" +
-                        shortened(type, 60) + "\"";
+  std::string message =
+      "expected text, image_url, input_image or video_url, got \"" + shortened(type, 60) + "\"";
   if (type.ends_with("_embeds")) message += ": this server makes embeddings and takes none";
   if (type.ends_with("audio") || type == "audio_url") message += ": this server takes no sound";
-  throw ApiError(400, "invalid_value", message, param);
+  refuse(part.path("type"), message);
 }
 
 /// The URL of a part: text, or an object with the member `url`.
@@ -80,7 +79,7 @@ std::string_view read_url(Fields& part, std::string_view member) {
   const std::string path = part.path(member);
   const std::optional<JsonView> value = part.find(member);
   if (!value) {
-    throw ApiError(400, "missing_field", path + ": expected a URL, got nothing", path);
+    refuse(path, "expected a URL, got nothing", "missing_field");
   }
   if (!value->is_object()) return *part.text(member);
   Fields fields(*value, path);
@@ -93,9 +92,8 @@ std::string_view read_url(Fields& part, std::string_view member) {
 /// Text that says nothing changes no vector.
 void check_text(std::string_view words, const std::string& where, TextRule rule) {
   if (rule == TextRule::kIgnored || words.empty()) return;
-  throw ApiError(400, "text_not_supported",
-                 where + ": this server encodes images and videos, no text; expected media alone",
-                 where);
+  refuse(where, "this server encodes images and videos, no text; expected media alone",
+         "text_not_supported");
 }
 
 std::optional<MediaPart> parse_part(const JsonView& json, const std::string& where, TextRule text) {

@@ -37,13 +37,13 @@ constexpr Names<bool OutputOptions::*, 4> kIncludes{{{"grid", &OutputOptions::gr
 template <typename Value, std::size_t kCount>
 [[noreturn]] void refuse_name(const Names<Value, kCount>& names, std::string_view got,
                               const std::string& path) {
-  std::string message = path + ": expected one of";
+  std::string message = "expected one of";
   const char* comma = " ";
   for (const auto& [name, value] : names) {
     message += std::exchange(comma, ", ");
     message += name;
   }
-  throw ApiError(400, "invalid_value", message + ", got \"" + shortened(got, 60) + "\"", path);
+  refuse(path, message + ", got \"" + shortened(got, 60) + "\"");
 }
 
 template <typename Value, std::size_t kCount>
@@ -66,8 +66,7 @@ void read_include(Fields& output, OutputOptions& options) {
   const std::optional<JsonView> include = output.find("include");
   if (!include) return;
   const std::string path = output.path("include");
-  if (!include->is_array())
-    throw ApiError(400, "invalid_value", path + ": expected an array of names", path);
+  if (!include->is_array()) refuse(path, "expected an array of names");
   options.grid = false;
   for (std::size_t i = 0; i < include->num_elements(); ++i) {
     const JsonView name = include->element(i);
@@ -93,7 +92,7 @@ Deepstack vector_deepstack_of(Fields& fields, Pooling pooling) {
   const Deepstack deepstack = deepstack_of(fields, pooling);
   if (deepstack != Deepstack::kSplit) return deepstack;
   const std::string path = fields.path("deepstack");
-  throw ApiError(400, "invalid_value", path + ": expected concat or main, got \"split\"", path);
+  refuse(path, "expected concat or main, got \"split\"");
 }
 
 void check_pooling(const RowOptions& rows, const Service& service) {

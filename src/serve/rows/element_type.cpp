@@ -81,12 +81,11 @@ std::size_t size_of(ElementType type) { return entry_of(type).size; }
 ElementType element_type(std::string_view name, const std::string& param) {
   const auto* const found = std::ranges::find(kTypes, name, &TypeName::name);
   if (found != kTypes.end()) return found->type;
-  std::string message = param + ": expected one of";
+  std::string message = "expected one of";
   for (const TypeName& type : kTypes) {
     message += (type.type == kTypes.front().type ? " " : ", ") + std::string(type.name);
   }
-  throw ApiError(400, "unsupported_dtype", message + ", got \"" + shortened(name, 60) + "\"",
-                 param);
+  refuse(param, message + ", got \"" + shortened(name, 60) + "\"", "unsupported_dtype");
 }
 
 ElementType element_type(RowDType dtype) {

@@ -19,8 +19,8 @@ bool is_json(ReplyFormat format) {
          format == ReplyFormat::kTorch;
 }
 
-[[noreturn]] void refuse(const char* code, const char* param, const OutputOptions& options,
-                         const std::string& problem) {
+[[noreturn]] void refuse_format(const char* code, const char* param, const OutputOptions& options,
+                                const std::string& problem) {
   throw ApiError(
       400, code,
       std::string(param) + ": format " + std::string(to_string(options.format)) + " " + problem,
@@ -36,30 +36,30 @@ void check_dtype(const OutputOptions& options) {
     case ReplyFormat::kRaw: return;
     case ReplyFormat::kJson:
       if (type == ElementType::kFloat32) return;
-      refuse("unsupported_dtype", "output.dtype", options,
-             "holds float32, not " + name + "; ask for output.format base64 or safetensors");
+      refuse_format("unsupported_dtype", "output.dtype", options,
+                    "holds float32, not " + name + "; ask for output.format base64 or safetensors");
     case ReplyFormat::kNpy:
       if (type == ElementType::kFloat32 || type == ElementType::kFloat16) return;
-      refuse("unsupported_dtype", "output.dtype", options,
-             "holds float32 and float16, not " + name);
+      refuse_format("unsupported_dtype", "output.dtype", options,
+                    "holds float32 and float16, not " + name);
     case ReplyFormat::kTorch:
     case ReplyFormat::kSafetensors:
       if (!is_fp8) return;
-      refuse("unsupported_dtype", "output.dtype", options,
-             "holds float32, float16 and bfloat16, not " + name +
-                 "; ask for output.format base64 or raw");
+      refuse_format("unsupported_dtype", "output.dtype", options,
+                    "holds float32, float16 and bfloat16, not " + name +
+                        "; ask for output.format base64 or raw");
   }
 }
 
 void check_part(const OutputOptions& options) {
   if (!options.part) return;
   if (!is_json(options.format))
-    refuse("invalid_value", "output.include", options, "holds no content parts; ask for torch");
+    refuse_format("invalid_value", "output.include", options,
+                  "holds no content parts; ask for torch");
   if (copies_rows(options.rows) || options.rows.pooling != Pooling::kNone) {
-    throw ApiError(400, "invalid_value",
-                   "output.include: a content part holds rows as they are: without pooling, "
-                   "normalize, fp8, another byte order, and with deepstack concat",
-                   "output.include");
+    refuse("output.include",
+           "a content part holds rows as they are: without pooling, "
+           "normalize, fp8, another byte order, and with deepstack concat");
   }
 }
 
@@ -175,17 +175,18 @@ void check_output(const OutputOptions& options, std::size_t items) {
   const ReplyFormat format = options.format;
   if (options.rows.order == ByteOrder::kBig && format != ReplyFormat::kBase64 &&
       format != ReplyFormat::kRaw) {
-    refuse("invalid_value", "output.endianness", options,
-           "is little-endian; ask for output.format base64 or raw");
+    refuse_format("invalid_value", "output.endianness", options,
+                  "is little-endian; ask for output.format base64 or raw");
   }
   const bool one_tensor = format == ReplyFormat::kNpy || format == ReplyFormat::kRaw;
   if (one_tensor && options.rows.deepstack == Deepstack::kSplit) {
-    refuse("invalid_value", "output.deepstack", options,
-           "holds one tensor of an item; ask for output.format safetensors");
+    refuse_format("invalid_value", "output.deepstack", options,
+                  "holds one tensor of an item; ask for output.format safetensors");
   }
   if (format == ReplyFormat::kNpy && items != 1) {
-    refuse("invalid_value", "output.format", options,
-           "holds one item, not " + std::to_string(items) + "; ask for output.format safetensors");
+    refuse_format(
+        "invalid_value", "output.format", options,
+        "holds one item, not " + std::to_string(items) + "; ask for output.format safetensors");
   }
   check_part(options);
 }

@@ -40,10 +40,8 @@ std::vector<Window> windows(const Embedding& item, std::int64_t hidden, const Ro
   const std::int64_t width = options.deepstack == Deepstack::kConcat ? item.width : hidden;
   const std::int64_t columns = options.dimensions.value_or(width);
   if (columns < 1 || columns > width) {
-    throw ApiError(
-        400, "invalid_value",
-        "dimensions: expected 1 to " + std::to_string(width) + ", got " + std::to_string(columns),
-        "dimensions");
+    refuse("dimensions",
+           "expected 1 to " + std::to_string(width) + ", got " + std::to_string(columns));
   }
   const bool pooled = options.pooling != Pooling::kNone;
   if (pooled && item.rows == 0) {

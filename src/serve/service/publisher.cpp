@@ -74,12 +74,12 @@ void check_key(std::string_view key, const std::string& param) {
   const bool is_name = !key.empty() && key.size() <= kMaxKeyBytes && key != "." && key != ".." &&
                        key.find('/') == key.npos;
   if (is_name && replace_characters(key, "", is_control) == key) return;
-  throw ApiError(400, "invalid_uuid",
-                 param + ": expected 1 to " + std::to_string(kMaxKeyBytes) +
-                     " bytes of UTF-8 without '/' and control characters, and neither \".\" nor "
-                     "\"..\", got \"" +
-                     shortened(key, 60) + "\"",
-                 param);
+  refuse(param,
+         "expected 1 to " + std::to_string(kMaxKeyBytes) +
+             " bytes of UTF-8 without '/' and control characters, and neither \".\" nor "
+             "\"..\", got \"" +
+             shortened(key, 60) + "\"",
+         "invalid_uuid");
 }
 
 Publisher::Publisher(PublisherOptions options)

@@ -11,20 +11,16 @@
 namespace fovea::serve {
 namespace {
 
-[[noreturn]] void refuse_as(const std::string& param, const char* code, const std::string& why) {
-  throw ApiError(400, code, param + ": " + why, param);
-}
-
 /// The number of elements of a list.
 std::size_t checked_count(const JsonView& json, const std::string& param) {
   if (!json.is_array() || json.num_elements() == 0) {
-    refuse_as(param, "invalid_value", "expected a list, which is not empty");
+    refuse(param, "expected a list, which is not empty");
   }
   return json.num_elements();
 }
 
 MediaReference image_of(const JsonView& json, const std::string& param) {
-  if (!json.is_string()) refuse_as(param, "invalid_value", "expected a URL");
+  if (!json.is_string()) refuse(param, "expected a URL");
   MediaReference reference;
   reference.url = json.as_text();
   reference.param = param;
@@ -35,16 +31,16 @@ MediaReference image_of(const JsonView& json, const std::string& param) {
 MediaReference media_of(const JsonView& input, const std::string& param, std::size_t max_items) {
   Conversation parts =
       parse_message(input, param, {.text = TextRule::kRefused, .max_items = max_items});
-  if (parts.empty()) refuse_as(param, "text_not_supported", "this server encodes no text");
+  if (parts.empty()) refuse(param, "this server encodes no text", "text_not_supported");
   if (parts.size() > 1) {
-    refuse_as(parts[1].param, "multiple_media_in_conversation", "an input has one image or video");
+    refuse(parts[1].param, "an input has one image or video", "multiple_media_in_conversation");
   }
   return std::move(parts[0].reference);
 }
 
 std::vector<MediaReference> read_images_or_inputs(Fields& fields, std::size_t max_items) {
   if (fields.find("texts")) {
-    refuse_as("texts", "text_not_supported", "this server encodes images and videos, no text");
+    refuse("texts", "this server encodes images and videos, no text", "text_not_supported");
   }
   const std::optional<JsonView> images = fields.find("images");
   const std::optional<JsonView> inputs = fields.find("inputs");
@@ -74,7 +70,7 @@ std::set<std::string> read_types(Fields& fields) {
     const JsonView type = types->element(i);
     const std::string_view name = type.is_string() ? type.as_text() : "";
     if (name != "float" && name != "base64") {
-      refuse_as("embedding_types", "invalid_value", "expected float or base64");
+      refuse("embedding_types", "expected float or base64");
     }
     names.emplace(name);
   }
@@ -94,7 +90,7 @@ EmbedRequest parse_embed_request(const SharedJson& body, std::size_t max_items) 
   request.rows.normalize = true;
   request.rows.dimensions = fields.integer("output_dimension");
   if (request.rows.dimensions.value_or(1) < 1) {
-    refuse_as("output_dimension", "invalid_value", "expected 1 or more");
+    refuse("output_dimension", "expected 1 or more");
   }
   return request;
 }

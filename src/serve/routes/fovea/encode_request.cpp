@@ -61,8 +61,7 @@ void read_media(Fields& fields, bool is_video, MediaReference& media) {
   if (frames && url) refuse(media.param, "comes with video; give one of them");
   if (!frames && !url) {
     fields.refuse_others();
-    throw ApiError(400, "missing_field", media.param + ": expected a URL or base64, got nothing",
-                   media.param);
+    refuse(media.param, "expected a URL or base64, got nothing", "missing_field");
   }
   if (url) media.url = *url;
   if (frames) media.frames = read_frames(*frames, media.param);
@@ -119,7 +118,7 @@ void read_items(Fields& fields, const EncodeRequestRules& rules, EncodeRequest& 
   }
   if (!items) {
     fields.refuse_others();  // names the member that was meant
-    throw ApiError(400, "missing_field", "items: expected an array, got nothing", "items");
+    refuse("items", "expected an array, got nothing", "missing_field");
   }
   if (!items->is_array() || items->num_elements() == 0)
     refuse("items", "expected an array of items");

@@ -46,7 +46,7 @@ bool have_grids(const Items& items) {
 
 Tensor grids_of(const Items& items) {
   if (!have_grids(items)) {
-    throw ApiError(400, "invalid_value", "outputs: this model has no grids", "outputs");
+    refuse("outputs", "this model has no grids");
   }
   std::vector<std::int64_t> values;
   for (const auto& item : items) {

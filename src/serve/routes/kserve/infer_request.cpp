@@ -158,7 +158,7 @@ std::optional<ElementType> read_type(Fields& parameters) {
   const std::string path = parameters.path("dtype");
   const ElementType type = element_type(*name, path);
   if (size_of(type) > 1) return type;
-  throw ApiError(400, "unsupported_dtype", path + ": this protocol has no type of 8 bits", path);
+  refuse(path, "this protocol has no type of 8 bits", "unsupported_dtype");
 }
 
 /// Reads the parameters of the request. @return what the items are.

@@ -15,11 +15,10 @@ namespace fovea::serve {
 namespace {
 
 [[noreturn]] void refuse_text(const std::string& where) {
-  throw ApiError(400, "text_not_supported",
-                 where +
-                     ": this server encodes images and videos, no text; expected URLs that "
-                     "begin with data:image/, data:video/, http://, https:// or file://",
-                 where);
+  refuse(where,
+         "this server encodes images and videos, no text; expected URLs that "
+         "begin with data:image/, data:video/, http://, https:// or file://",
+         "text_not_supported");
 }
 
 bool is_media_url(std::string_view text) {
@@ -65,11 +64,10 @@ std::vector<MediaReference> media_of(const JsonView& json, const std::string& wh
     if (conversation.empty()) refuse_text(where);
     if (conversation.size() > 1 && !rules.per_item) {
       const std::string& second = conversation[1].reference.param;
-      throw ApiError(400, "multiple_media_in_conversation",
-                     second +
-                         ": a conversation has one vector, and so one image or video; "
-                         "\"per_item\": true asks for one for each",
-                     second);
+      refuse(second,
+             "a conversation has one vector, and so one image or video; "
+             "\"per_item\": true asks for one for each",
+             "multiple_media_in_conversation");
     }
     MediaCounter counter(rules.limits);
     for (MediaPart& part : conversation) {
@@ -84,9 +82,7 @@ std::vector<MediaReference> media_of(const JsonView& json, const std::string& wh
 void check_message(const JsonView& first, const std::string& where) {
   if (first.find("content") || first.find("text") || first.find("role")) return;
   const std::string path = element_path(where, 0);
-  throw ApiError(400, "invalid_value",
-                 path + R"(: expected a URL as text, or a message {"role": .., "content": ..})",
-                 path);
+  refuse(path, R"(expected a URL as text, or a message {"role": .., "content": ..})");
 }
 
 std::vector<MediaReference> read_input(const JsonView& input, const std::string& where,
@@ -97,8 +93,7 @@ std::vector<MediaReference> read_input(const JsonView& input, const std::string&
     return {std::move(reference)};
   }
   if (!input.is_array() || input.num_elements() == 0) {
-    throw ApiError(400, "invalid_value", where + ": expected a URL or a list, which is not empty",
-                   where);
+    refuse(where, "expected a URL or a list, which is not empty");
   }
   const JsonView first = input.element(0);
   if (first.is_object()) check_message(first, where);
@@ -141,14 +136,10 @@ Pooling pooling_of_task(Fields& fields) {
   const std::optional<std::string_view> task = fields.text("task");
   if (!task || *task == "token_embed") return Pooling::kNone;
   if (*task == "embed") return Pooling::kMean;
-  const std::string param = fields.path("task");
   const bool is_removed = *task == "encode" || *task == "score";
-  throw ApiError(
-      400, "invalid_value",
-      param + (is_removed
-                   ? ": \"" + std::string(*task) + "\" was removed; use token_embed or embed"
-                   : ": expected token_embed or embed, got \"" + shortened(*task, 60) + "\""),
-      param);
+  refuse(fields.path("task"),
+         is_removed ? "\"" + std::string(*task) + "\" was removed; use token_embed or embed"
+                    : "expected token_embed or embed, got \"" + shortened(*task, 60) + "\"");
 }
 
 std::optional<std::int64_t> read_dimensions(Fields& fields, EmbeddingRoute route) {
@@ -156,10 +147,10 @@ std::optional<std::int64_t> read_dimensions(Fields& fields, EmbeddingRoute route
   if (!dimensions) return dimensions;
   const std::string param = fields.path("dimensions");
   if (route == EmbeddingRoute::kPooling) {
-    throw ApiError(400, "invalid_value", param + ": not supported by this route", param);
+    refuse(param, "not supported by this route");
   }
   if (*dimensions < 1) {
-    throw ApiError(400, "invalid_value", param + ": expected 1 or more", param);
+    refuse(param, "expected 1 or more");
   }
   return dimensions;
 }

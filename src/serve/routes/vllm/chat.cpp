@@ -202,12 +202,11 @@ void handle(const std::shared_ptr<Chat>& chat, const std::shared_ptr<Exchange>& 
   Service& service = chat->encoder.service;
   service.check_model_name(std::string(fields.text("model").value_or("")));
   if (fields.boolean("stream").value_or(false)) {
-    throw ApiError(400, "invalid_value", "stream: this server makes no text to be streamed",
-                   "stream");
+    refuse("stream", "this server makes no text to be streamed");
   }
   const std::optional<JsonView> messages = fields.find("messages");
   if (!messages) {
-    throw ApiError(400, "missing_field", "messages: expected a conversation", "messages");
+    refuse("messages", "expected a conversation", "missing_field");
   }
   const ProcessingOptions options = read_processing_options(fields, service);
   EncodeCall call;
