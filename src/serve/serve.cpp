@@ -53,7 +53,7 @@ class Running {
         publisher_(publisher_of(options_)),
         service_(service_options()),
         media_(media_options()),
-        encoder_{service_, media_},
+        encoder_{service_, media_, options_.limits},
         admission_(with_keys_of_file(options_.admission, files), service_),
         router_(make_router()),
         server_(http_options(), server_parts(files)),
@@ -138,15 +138,15 @@ Router Running::make_router() {
   };
   add(health_routes(service_, options_.build_id));
   add(model_routes(service_));
-  router.add(encode_route(encoder_, options_.limits));
-  router.add(plan_route(encoder_, options_.limits));
-  add(embedding_routes(encoder_, options_.limits));
-  router.add(embed_route(encoder_, options_.limits));
-  add(kserve_routes(encoder_, options_.limits));
+  router.add(encode_route(encoder_));
+  router.add(plan_route(encoder_));
+  add(embedding_routes(encoder_));
+  router.add(embed_route(encoder_));
+  add(kserve_routes(encoder_));
   Publisher* publisher = publisher_ ? &*publisher_ : nullptr;
   add(profile_routes(service_, trace_));
   add(cache_routes(service_, store_, publisher));
-  router.add(chat_route(encoder_, options_.limits, {store_, publisher}, options_.chat));
+  router.add(chat_route(encoder_, {store_, publisher}, options_.chat));
   router.add(metrics_route({.service = &service_,
                             .admission = &admission_,
                             .requests = &metrics_,

@@ -50,9 +50,9 @@ void send_reply(Exchange& exchange, const std::function<Reply()>& make_reply) no
   }
 }
 
-void encode_and_reply(const Encoder& encoder, const CallLimits& limits,
-                      const std::shared_ptr<Exchange>& exchange, EncodeCall call) {
-  check_item_count(call.media.size(), limits.max_items);
+void encode_and_reply(const Encoder& encoder, const std::shared_ptr<Exchange>& exchange,
+                      EncodeCall call) {
+  check_item_count(call.media.size(), encoder.limits.max_items);
   const CallBounds bounds{.stop = exchange->gone(),
                           .deadline = std::min(exchange->request().deadline, call.deadline)};
   const auto shared = std::make_shared<EncodeCall>(std::move(call));
@@ -69,15 +69,13 @@ void encode_and_reply(const Encoder& encoder, const CallLimits& limits,
                         });
 }
 
-Route work_route(
-    const Encoder& encoder, const CallLimits& limits, std::string pattern,
-    std::function<EncodeCall(const Request& request, const PathArguments& names)> make_call) {
+Route work_route(const Encoder& encoder, std::string pattern, ReadCall read) {
   return {.method = "POST",
           .pattern = std::move(pattern),
           .kind = RouteKind::kWork,
-          .handler = [encoder, limits, make_call = std::move(make_call)](
-                         const std::shared_ptr<Exchange>& exchange, const PathArguments& names) {
-            encode_and_reply(encoder, limits, exchange, make_call(exchange->request(), names));
+          .handler = [encoder, read = std::move(read)](const std::shared_ptr<Exchange>& exchange,
+                                                       const PathArguments& names) {
+            encode_and_reply(encoder, exchange, read(encoder, exchange->request(), names));
           }};
 }
 

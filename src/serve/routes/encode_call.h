@@ -17,10 +17,11 @@
 
 namespace fovea::serve {
 
-/// The parts of a server that routes encode with. Both must outlive all requests.
+/// The parts of a server that routes encode with, which outlive all requests, and their bounds.
 struct Encoder {
   Service& service;
   MediaSource& media;
+  CallLimits limits = {};
 };
 
 /// The media to encode for a request, and how to answer it.
@@ -45,14 +46,14 @@ void send_reply(Exchange& exchange, const std::function<Reply()>& make_reply) no
 /// fetched. The work ends when the client leaves, and at the deadline of the request. Replies get
 /// the headers X-Fovea-Rows, X-Fovea-Cache, X-Fovea-Graph and Server-Timing.
 /// @throws ApiError(400, "too_many_items"), and what MediaSource::resolve() throws.
-void encode_and_reply(const Encoder& encoder, const CallLimits& limits,
-                      const std::shared_ptr<Exchange>& exchange, EncodeCall call);
+void encode_and_reply(const Encoder& encoder, const std::shared_ptr<Exchange>& exchange,
+                      EncodeCall call);
 
-/// A POST route that does so. @param make_call reads a request; what it throws is the reply. Both
-/// others are copied, what they refer to outlives the route.
-[[nodiscard]] Route work_route(
-    const Encoder& encoder, const CallLimits& limits, std::string pattern,
-    std::function<EncodeCall(const Request& request, const PathArguments& names)> make_call);
+/// Reads a request to encode; what it throws is the reply.
+using ReadCall = std::function<EncodeCall(const Encoder& encoder, const Request& request,
+                                          const PathArguments& names)>;
+/// A POST route that encodes what `read` says.
+[[nodiscard]] Route work_route(const Encoder& encoder, std::string pattern, ReadCall read);
 
 /// Seconds since 1970, for the member `created` of replies.
 [[nodiscard]] std::int64_t unix_seconds();

@@ -30,7 +30,7 @@ class EncodeCallTest : public ::testing::Test {
       };
       if (change) change(call);
       if (meanwhile) meanwhile(*exchange);
-      encode_and_reply({served_.service, served_.media}, {.max_items = 2}, exchange,
+      encode_and_reply({served_.service, served_.media, {.max_items = 2}}, exchange,
                        std::move(call));
     };
     routes.add({{.method = "POST", .pattern = "/", .kind = RouteKind::kWork, .handler = handler}});

@@ -46,18 +46,20 @@ Reply make_reply(const Service& service, const EmbedRequest& request, const std:
   return text_reply(200, "application/json", std::move(text));
 }
 
-EncodeCall call_for(const Service& service, const CallLimits& limits, const Request& http) {
+EncodeCall read_call(const Encoder& encoder, const Request& http, const PathArguments&) {
+  const Service& service = encoder.service;
   const SharedJson body = parse_json_object(http.text(), http.body);
   Fields fields(body->root(), "");
   service.check_model_name(std::string(fields.text("model").value_or("")));
-  auto request = std::make_shared<EmbedRequest>(parse_embed_request(body, limits.max_items));
+  auto request =
+      std::make_shared<EmbedRequest>(parse_embed_request(body, encoder.limits.max_items));
   check_pooling(request->rows, service);
   const ProcessingOptions options = read_processing_options(fields, service);
   EncodeCall call;
   call.media = std::move(request->media);
   call.json = std::move(request->json);
   for (MediaReference& reference : call.media) {
-    MediaCounter(limits.media).count(reference);  // each is a prompt of its own
+    MediaCounter(encoder.limits.media).count(reference);  // each is a prompt of its own
     reference.fps = options.fps;
   }
   call.dtype = engine_dtype(request->rows);
@@ -70,12 +72,6 @@ EncodeCall call_for(const Service& service, const CallLimits& limits, const Requ
 
 }  // namespace
 
-Route embed_route(const Encoder& encoder, const CallLimits& limits) {
-  return work_route(
-      encoder, limits, "/v2/embed",
-      [&service = encoder.service, limits](const Request& request, const PathArguments&) {
-        return call_for(service, limits, request);
-      });
-}
+Route embed_route(const Encoder& encoder) { return work_route(encoder, "/v2/embed", read_call); }
 
 }  // namespace fovea::serve

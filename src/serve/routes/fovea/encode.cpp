@@ -33,8 +33,8 @@ std::size_t json_values_ahead(const ModelReport& report, const RowOptions& rows,
   return static_cast<std::size_t>(values);
 }
 
-Asked asked_for(const Service& service, const CallLimits& limits, const Request& request,
-                const EncodeRequest& parsed) {
+Asked asked_for(const Encoder& encoder, const Request& request, const EncodeRequest& parsed) {
+  const Service& service = encoder.service;
   const ModelReport& report = service.model().report;
   Asked asked;
   asked.output = parsed.output;
@@ -45,7 +45,7 @@ Asked asked_for(const Service& service, const CallLimits& limits, const Request&
   asked.head.model = service.options().served_name;
   asked.head.hidden = report.hidden;
   asked.head.deepstack_levels = report.deepstack_levels;
-  asked.head.max_json_values = limits.max_json_values;
+  asked.head.max_json_values = encoder.limits.max_json_values;
   for (const EncodeItem& item : parsed.items) {
     asked.items.push_back({.embedding = nullptr, .id = item.id, .uuid = item.uuid});
   }
@@ -60,13 +60,15 @@ Reply make_reply(Asked asked, JobReply reply) {
   return encode_reply(asked.output, asked.head, asked.items);
 }
 
-EncodeCall call_for(const Service& service, const CallLimits& limits, const Request& request) {
+EncodeCall read_call(const Encoder& encoder, const Request& request, const PathArguments&) {
+  const Service& service = encoder.service;
+  const CallLimits& limits = encoder.limits;
   EncodeRequest parsed =
       read_encode_request(request, {.max_items = limits.max_items, .media = limits.media});
   service.check_model_name(parsed.model);
   for (const ProcessorOptions& options : parsed.processor)
     check_processor_kwargs(options.options, options.path, service);
-  const auto asked = std::make_shared<const Asked>(asked_for(service, limits, request, parsed));
+  const auto asked = std::make_shared<const Asked>(asked_for(encoder, request, parsed));
   EncodeCall call;
   for (EncodeItem& item : parsed.items) call.media.push_back(std::move(item.media));
   call.json = std::move(parsed.json);
@@ -86,12 +88,6 @@ EncodeCall call_for(const Service& service, const CallLimits& limits, const Requ
 
 }  // namespace
 
-Route encode_route(const Encoder& encoder, const CallLimits& limits) {
-  return work_route(
-      encoder, limits, "/v1/encode",
-      [&service = encoder.service, limits](const Request& request, const PathArguments&) {
-        return call_for(service, limits, request);
-      });
-}
+Route encode_route(const Encoder& encoder) { return work_route(encoder, "/v1/encode", read_call); }
 
 }  // namespace fovea::serve

@@ -126,11 +126,11 @@ void measure(const Service& service, std::vector<MediaItem> media, const CallBou
   }
 }
 
-void handle_plan(const Encoder& encoder, const CallLimits& limits,
-                 const std::shared_ptr<Exchange>& exchange) {
+void handle_plan(const Encoder& encoder, const std::shared_ptr<Exchange>& exchange) {
   const Request& request = exchange->request();
   EncodeRequest parsed = read_encode_request(
-      request, {.max_items = limits.max_items, .takes_sizes = true, .media = limits.media});
+      request,
+      {.max_items = encoder.limits.max_items, .takes_sizes = true, .media = encoder.limits.media});
   const Service& service = encoder.service;
   service.check_model_name(parsed.model);
   for (const ProcessorOptions& options : parsed.processor)
@@ -156,13 +156,12 @@ void handle_plan(const Encoder& encoder, const CallLimits& limits,
 
 }  // namespace
 
-Route plan_route(const Encoder& encoder, const CallLimits& limits) {
+Route plan_route(const Encoder& encoder) {
   return {.method = "POST",
           .pattern = "/v1/plan",
           .kind = RouteKind::kWork,
-          .handler = [encoder, limits](const std::shared_ptr<Exchange>& exchange,
-                                       const PathArguments&) {
-            handle_plan(encoder, limits, exchange);
+          .handler = [encoder](const std::shared_ptr<Exchange>& exchange, const PathArguments&) {
+            handle_plan(encoder, exchange);
           }};
 }
 

@@ -104,7 +104,10 @@ double reply_factor(const RowOptions& rows) {
   return rows.type == ElementType::kFloat32 ? kNumberBytes / 4 : 0;
 }
 
-EncodeCall call_for(const Service& service, const CallLimits& limits, const Request& http) {
+EncodeCall read_call(const Encoder& encoder, const Request& http, const PathArguments& names) {
+  const Service& service = encoder.service;
+  const CallLimits& limits = encoder.limits;
+  check_path(service, names);
   auto request = std::make_shared<InferRequest>(
       parse_infer_request(http.body, inference_header_length(http.headers), limits.max_items));
   const ServedModel& model = service.model();
@@ -117,10 +120,10 @@ EncodeCall call_for(const Service& service, const CallLimits& limits, const Requ
   call.dtype = engine_dtype(rows);
   call.reply_factor = reply_factor(rows);
   if (request->timeout) call.deadline = http.arrival + *request->timeout;
-  call.make_reply = [&service, limits, rows, request = std::move(request)](JobReply reply) {
-    const ReplyHead head{.model = service.options().served_name,
-                         .hidden = service.model().report.hidden,
-                         .max_json_values = limits.max_json_values,
+  call.make_reply = [encoder, rows, request = std::move(request)](JobReply reply) {
+    const ReplyHead head{.model = encoder.service.options().served_name,
+                         .hidden = encoder.service.model().report.hidden,
+                         .max_json_values = encoder.limits.max_json_values,
                          .room = std::move(reply.room)};
     return infer_reply(*request, rows, head, reply.items);
   };
@@ -140,7 +143,7 @@ void add_model_routes(std::vector<Route>& routes, const Service& service, const 
 
 }  // namespace
 
-std::vector<Route> kserve_routes(const Encoder& encoder, const CallLimits& limits) {
+std::vector<Route> kserve_routes(const Encoder& encoder) {
   const Service& service = encoder.service;
   std::vector<Route> routes;
   routes.push_back(get_route("/v2", server_metadata));
@@ -154,12 +157,7 @@ std::vector<Route> kserve_routes(const Encoder& encoder, const CallLimits& limit
   add_model_routes(routes, service, "/ready", model_ready);
   add_model_routes(routes, service, "/stats", model_stats);
   for (const char* pattern : {"/v2/models/{m}/infer", "/v2/models/{m}/versions/{v}/infer"}) {
-    routes.push_back(
-        work_route(encoder, limits, pattern,
-                   [&service, limits](const Request& request, const PathArguments& names) {
-                     check_path(service, names);
-                     return call_for(service, limits, request);
-                   }));
+    routes.push_back(work_route(encoder, pattern, read_call));
   }
   return routes;
 }

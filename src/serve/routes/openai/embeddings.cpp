@@ -28,8 +28,9 @@ double reply_factor(const EmbeddingRequest& request) {
   return bytes / row_bytes;
 }
 
-Reply make_reply(const Service& service, const CallLimits& limits, EmbeddingRoute route,
-                 const EmbeddingRequest& request, const std::string& request_id, JobReply reply) {
+Reply make_reply(const Encoder& encoder, EmbeddingRoute route, const EmbeddingRequest& request,
+                 const std::string& request_id, JobReply reply) {
+  const Service& service = encoder.service;
   const bool is_pooling = route == EmbeddingRoute::kPooling;
   VectorReplyHead head;
   head.object = is_pooling ? "pooling" : "embedding";
@@ -37,16 +38,17 @@ Reply make_reply(const Service& service, const CallLimits& limits, EmbeddingRout
   head.created = unix_seconds();
   head.model = service.options().served_name;
   head.prompt_tokens = count_rows(reply.items);
-  head.max_json_values = limits.max_json_values;
+  head.max_json_values = encoder.limits.max_json_values;
   head.room = std::move(reply.room);
   return vector_reply(request.form, head,
                       first_tensors(reply.items, service.model().report.hidden, request.rows));
 }
 
-EncodeCall call_for(const Service& service, const CallLimits& limits, EmbeddingRoute route,
-                    const Request& http) {
+EncodeCall read_call(const Encoder& encoder, EmbeddingRoute route, const Request& http) {
+  const Service& service = encoder.service;
   const SharedJson body = parse_json_object(http.text(), http.body);
-  auto request = std::make_shared<EmbeddingRequest>(parse_embedding_request(body, route, limits));
+  auto request =
+      std::make_shared<EmbeddingRequest>(parse_embedding_request(body, route, encoder.limits));
   service.check_model_name(request->model);
   check_pooling(request->rows, service);
   Fields fields(body->root(), "");
@@ -57,28 +59,25 @@ EncodeCall call_for(const Service& service, const CallLimits& limits, EmbeddingR
   for (MediaReference& reference : call.media) reference.fps = options.fps;
   call.dtype = engine_dtype(request->rows);
   call.reply_factor = reply_factor(*request);
-  call.make_reply = [&service, limits, route, request = std::move(request),
-                     id = http.id](JobReply reply) {
-    return make_reply(service, limits, route, *request, id, std::move(reply));
+  call.make_reply = [encoder, route, request = std::move(request), id = http.id](JobReply reply) {
+    return make_reply(encoder, route, *request, id, std::move(reply));
   };
   return call;
 }
 
-Route route_of(const Encoder& encoder, const CallLimits& limits, std::string path,
-               EmbeddingRoute route) {
-  return work_route(
-      encoder, limits, std::move(path),
-      [&service = encoder.service, limits, route](const Request& request, const PathArguments&) {
-        return call_for(service, limits, route, request);
-      });
+Route route_of(const Encoder& encoder, std::string path, EmbeddingRoute route) {
+  return work_route(encoder, std::move(path),
+                    [route](const Encoder& with, const Request& request, const PathArguments&) {
+                      return read_call(with, route, request);
+                    });
 }
 
 }  // namespace
 
-std::vector<Route> embedding_routes(const Encoder& encoder, const CallLimits& limits) {
-  return {route_of(encoder, limits, "/v1/embeddings", EmbeddingRoute::kEmbeddings),
-          route_of(encoder, limits, "/embeddings", EmbeddingRoute::kEmbeddings),
-          route_of(encoder, limits, "/pooling", EmbeddingRoute::kPooling)};
+std::vector<Route> embedding_routes(const Encoder& encoder) {
+  return {route_of(encoder, "/v1/embeddings", EmbeddingRoute::kEmbeddings),
+          route_of(encoder, "/embeddings", EmbeddingRoute::kEmbeddings),
+          route_of(encoder, "/pooling", EmbeddingRoute::kPooling)};
 }
 
 }  // namespace fovea::serve

@@ -25,11 +25,10 @@ constexpr const char* kWarning =
 
 /// The route with all that it refers to.
 struct Chat {
-  Chat(const Encoder& with, const CallLimits& bounds, RowPlaces to, ChatOptions given)
-      : encoder(with), limits(bounds), places(to), options(std::move(given)) {}
+  Chat(const Encoder& with, RowPlaces to, ChatOptions given)
+      : encoder(with), places(to), options(std::move(given)) {}
 
   Encoder encoder;
-  CallLimits limits;
   RowPlaces places;
   ChatOptions options;
   std::atomic<bool> has_warned = false;
@@ -211,8 +210,8 @@ void handle(const std::shared_ptr<Chat>& chat, const std::shared_ptr<Exchange>& 
   const ProcessingOptions options = read_processing_options(fields, service);
   EncodeCall call;
   const auto parts = std::make_shared<std::vector<NamedPart>>();
-  MediaCounter counter(chat->limits.media);
-  const ConversationRules rules{.max_items = chat->limits.max_items};
+  MediaCounter counter(chat->encoder.limits.media);
+  const ConversationRules rules{.max_items = chat->encoder.limits.max_items};
   for (MediaPart& part : parse_conversation(*messages, "messages", rules)) {
     counter.count(part.reference);
     parts->push_back(name_part(chat->options, options, part));
@@ -234,14 +233,13 @@ void handle(const std::shared_ptr<Chat>& chat, const std::shared_ptr<Exchange>& 
   call.make_reply = [chat, parts, id](const JobReply& reply) {
     return make_reply(*chat, *parts, id, reply);
   };
-  encode_and_reply(chat->encoder, chat->limits, exchange, std::move(call));
+  encode_and_reply(chat->encoder, exchange, std::move(call));
 }
 
 }  // namespace
 
-Route chat_route(const Encoder& encoder, const CallLimits& limits, const RowPlaces& places,
-                 const ChatOptions& options) {
-  const auto chat = std::make_shared<Chat>(encoder, limits, places, options);
+Route chat_route(const Encoder& encoder, const RowPlaces& places, const ChatOptions& options) {
+  const auto chat = std::make_shared<Chat>(encoder, places, options);
   return {.method = "POST",
           .pattern = "/v1/chat/completions",
           .kind = RouteKind::kWork,

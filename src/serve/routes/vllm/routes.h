@@ -32,8 +32,8 @@ struct ChatOptions {
 /// @throws (as replies) ApiError(400): "invalid_uuid", "options_change_the_key", "invalid_value"
 /// for streams; ApiError(507, "ec_storage_full"), ApiError(500, "ec_publish_failed").
 /// Source: vLLM, docs/features/disagg_encoder.md; docs/serving.md, "Encoder of vLLM".
-[[nodiscard]] Route chat_route(const Encoder& encoder, const CallLimits& limits,
-                               const RowPlaces& places, const ChatOptions& options);
+[[nodiscard]] Route chat_route(const Encoder& encoder, const RowPlaces& places,
+                               const ChatOptions& options);
 
 /// GET and HEAD /v1/cache/{key}: a safetensors file with `ec_cache`, the rows that a chat request
 /// has named; DELETE /v1/cache/{key} and POST /v1/cache/reset, which leave files of the publisher;

@@ -17,7 +17,7 @@ using test::data_url;
 test::Served& cohere_service() {
   static test::Served served;
   static const bool kReady = [] {
-    served.routes.add({embed_route({served.service, served.media}, {.max_items = 3})});
+    served.routes.add({embed_route({served.service, served.media, {.max_items = 3}})});
     return true;
   }();
   EXPECT_TRUE(kReady);
@@ -81,7 +81,7 @@ TEST(EmbedRoute, BillsTheRowsBeforePooling) {
 TEST(EmbedRoute, CountsEachMediaAsAPromptOfItsOwn) {
   test::RouteCaller routes;
   const CallLimits limits{.max_items = 3, .media = {.images = 1}};
-  routes.add({embed_route({cohere_service().service, cohere_service().media}, limits)});
+  routes.add({embed_route({cohere_service().service, cohere_service().media, limits})});
   Json body;
   body["images"] = {data_url(test::shapes()), data_url(test::photo())};
   EXPECT_EQ(routes.post("/v2/embed", body).status, 200);

@@ -41,7 +41,7 @@ class EncodeRoute : public testing::Test {
 
   void use(const CallLimits& limits) {
     caller_ = {};
-    caller_.add({encode_route({*service_, *media_}, limits)});
+    caller_.add({encode_route({*service_, *media_, limits})});
   }
 
   [[nodiscard]] Answer post(const std::string& body) const {
@@ -183,7 +183,7 @@ TEST_F(EncodeRoute, RefusesRequestsThatAreNone) {
 
 TEST_F(EncodeRoute, EndsAtTheTimeOfTheClient) {
   Router router;
-  router.add(encode_route({*service_, *media_}, {}));
+  router.add(encode_route({*service_, *media_}));
   Request request =
       test::request_to("POST", "/v1/encode",
                        R"({"timeout_ms":1000,"items":[{"image":")" + data_url(photo()) + R"("}]})");

@@ -31,7 +31,7 @@ class PlanRoute : public testing::Test {
   }
   void SetUp() override {
     ASSERT_EQ(service_->state(), ServiceState::kReady) << service_->problem();
-    caller_.add({plan_route({*service_, *media_}, {.max_items = 4})});
+    caller_.add({plan_route({*service_, *media_, {.max_items = 4}})});
   }
 
   [[nodiscard]] Answer post(const std::string& items) const {
@@ -122,7 +122,7 @@ TEST_F(PlanRoute, RefusesRequestsThatAreNone) {
 
 TEST_F(PlanRoute, EndsAtTheTimeOfTheClient) {
   Router router;
-  router.add(plan_route({*service_, *media_}, {}));
+  router.add(plan_route({*service_, *media_}));
   Request request = test::request_to("POST", "/v1/plan",
                                      R"({"timeout_ms":1000,"items":[{"width":64,"height":64}]})");
   request.arrival -= std::chrono::minutes(1);

@@ -20,7 +20,7 @@ test::Served& kserve_service() {
   static test::Served served;
   static const bool kReady = [] {
     const CallLimits limits{.max_items = 4, .max_json_values = 1'000'000};
-    served.routes.add(kserve_routes({served.service, served.media}, limits));
+    served.routes.add(kserve_routes({served.service, served.media, limits}));
     return true;
   }();
   EXPECT_TRUE(kReady);
@@ -110,7 +110,7 @@ TEST(KserveRoutes, KnowOneModelOfOneVersion) {
 
 TEST(KserveRoutes, SayThatAModelIsNotThere) {
   test::Served broken(test::small_service("/nowhere"));
-  broken.routes.add(kserve_routes({broken.service, broken.media}, {}));
+  broken.routes.add(kserve_routes({broken.service, broken.media}));
   EXPECT_EQ(broken.routes.get("/v2/health/live").status, 503);
   EXPECT_EQ(broken.routes.get("/v2/health/ready").status, 503);
   EXPECT_EQ(broken.routes.get("/v2/models/m/ready").status, 503);
@@ -202,7 +202,7 @@ TEST(KserveRoutes, RefuseWhatTheyCannotDo) {
 TEST(KserveRoutes, RefuseJsonOfTooManyNumbers) {
   test::Served small;
   small.routes.add(
-      kserve_routes({small.service, small.media}, {.max_items = 1, .max_json_values = 5}));
+      kserve_routes({small.service, small.media, {.max_items = 1, .max_json_values = 5}}));
   Json body = Json::parse(R"({"parameters": {"dtype": "float32"}})");
   Json input = media_input(1);
   input["data"] = {test::base64_of(test::shapes())};
@@ -231,7 +231,7 @@ TEST(KserveRoutes, CountWhatTheModelHasDone) {
 
 TEST(KserveRoutes, HaveNoGridsWhereTheModelHasNone) {
   test::Served internvl(test::small_service(FOVEA_TEST_GOLDEN_DIR "/internvl"));
-  internvl.routes.add(kserve_routes({internvl.service, internvl.media}, {}));
+  internvl.routes.add(kserve_routes({internvl.service, internvl.media}));
   EXPECT_EQ(internvl.routes.get("/v2/models/m").json()["outputs"].size(), 2U);
   Json body = Json::parse(R"({"parameters": {"dtype": "float32"}})");
   Json input = media_input(1);

@@ -22,7 +22,7 @@ test::Served& openai_service() {
   static test::Served served;
   static const bool kReady = [] {
     const CallLimits limits{.max_items = 3, .max_json_values = 4'000'000};
-    served.routes.add(embedding_routes({served.service, served.media}, limits));
+    served.routes.add(embedding_routes({served.service, served.media, limits}));
     return true;
   }();
   EXPECT_TRUE(kReady);
@@ -97,7 +97,7 @@ TEST(EmbeddingRoutes, RefuseVectorsOfAnEmbeddingModel) {
   }
   test::write_text(folder / "modules.json", "[]");
   test::Served other(test::small_service(folder.path()));
-  other.routes.add(embedding_routes({other.service, other.media}, {}));
+  other.routes.add(embedding_routes({other.service, other.media}));
   Json body;
   body["input"] = data_url(test::shapes());
   const Answer refused = other.routes.post("/v1/embeddings", body);
@@ -120,7 +120,7 @@ TEST(EmbeddingRoutes, GiveTheVectorOfAnEncoderForRetrieval) {
   options.engine.dummy_weights = true;
   options.engine.vectors = true;
   test::Served encoder(options);
-  encoder.routes.add(embedding_routes({encoder.service, encoder.media}, {}));
+  encoder.routes.add(embedding_routes({encoder.service, encoder.media}));
   Json body;
   body["input"] = data_url(test::shapes());
   const auto vector = [&] {

@@ -69,7 +69,7 @@ class ChatTest : public ::testing::Test {
              test::Served& with = vllm_service()) {
     if (publishes) publisher_.emplace(PublisherOptions{.directory = folder_.path()});
     Publisher* publisher = publisher_ ? &*publisher_ : nullptr;
-    routes_.add({chat_route({with.service, with.media}, {}, {store_, publisher}, options)});
+    routes_.add({chat_route({with.service, with.media}, {store_, publisher}, options)});
     routes_.add(cache_routes(with.service, store_, publisher));
   }
   Answer post(const Json& body) const { return routes_.post("/v1/chat/completions", body); }
@@ -206,7 +206,7 @@ TEST_F(ChatTest, LimitsTheMediaOfAConversation) {
   CallLimits limits;
   limits.media.images = 1;
   routes_.add(
-      {chat_route({vllm_service().service, vllm_service().media}, limits, {store_, nullptr}, {})});
+      {chat_route({vllm_service().service, vllm_service().media, limits}, {store_, nullptr}, {})});
   const Json image = part(data_url(test::shapes()), "abc");
   EXPECT_EQ(post(body_of(Json::array({image}))).status, 200);
   const Answer two = post(body_of(Json::array({image, image})));
@@ -225,8 +225,7 @@ TEST_F(ChatTest, FailsIfRowsCannotBePublished) {
 
 TEST_F(ChatTest, FailsIfRowsAreNowhereToBeFound) {
   RowStore none(100);
-  routes_.add(
-      {chat_route({vllm_service().service, vllm_service().media}, {}, {none, nullptr}, {})});
+  routes_.add({chat_route({vllm_service().service, vllm_service().media}, {none, nullptr}, {})});
   const Answer answer = post(body_of(Json::array({part(data_url(test::photo()), "abc")})));
   EXPECT_EQ(answer.status, 507);
   EXPECT_EQ(answer.code(), "ec_storage_full");
@@ -235,8 +234,7 @@ TEST_F(ChatTest, FailsIfRowsAreNowhereToBeFound) {
 TEST_F(ChatTest, NamesNoPathForRowsThatAreOnlyInTheFolder) {
   RowStore none(100);
   Publisher publisher(PublisherOptions{.directory = folder_.path()});
-  routes_.add(
-      {chat_route({vllm_service().service, vllm_service().media}, {}, {none, &publisher}, {})});
+  routes_.add({chat_route({vllm_service().service, vllm_service().media}, {none, &publisher}, {})});
   const Answer answer = post(body_of(Json::array({part(data_url(test::photo()), "abc")})));
   ASSERT_EQ(answer.status, 200) << answer.body;
   EXPECT_FALSE(answer.json()["ec_transfer_params"]["abc"]["fovea"].contains("path"));
