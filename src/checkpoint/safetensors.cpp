@@ -49,29 +49,14 @@ std::vector<Placement> place_tensors(std::span<const OutputTensor> tensors) {
 
 std::string header_json(std::span<const Placement> placements,
                         const std::map<std::string, std::string>& metadata) {
-  std::string json;
-  const auto separate = [&json] { json += json.back() == '{' ? "" : ","; };
-  json += '{';
-  if (!metadata.empty()) {
-    json += cat(json_quote(kMetadataKey), ":{");
-    for (const auto& [key, value] : metadata) {
-      separate();
-      json += cat(json_quote(key), ":", json_quote(value));
-    }
-    json += '}';
-  }
+  JsonObject header;
+  if (!metadata.empty()) header.set(kMetadataKey, metadata);
   for (const Placement& p : placements) {
-    separate();
-    json += cat(json_quote(p.tensor->name), ":{\"dtype\":\"", file_name_of(p.tensor->view.dtype),
-                "\",\"shape\":[");
-    const char* comma = "";
-    for (const std::int64_t size : p.tensor->view.shape.sizes()) {
-      json += cat(comma, size);
-      comma = ",";
-    }
-    json += cat("],\"data_offsets\":[", p.begin, ",", p.end, "]}");
+    header.set(p.tensor->name, JsonObject{{"dtype", file_name_of(p.tensor->view.dtype)},
+                                          {"shape", p.tensor->view.shape.sizes()},
+                                          {"data_offsets", std::array{p.begin, p.end}}});
   }
-  json += '}';
+  std::string json = to_json_text(header);
   const std::size_t blocks = (json.size() + kHeaderAlignment - 1) / kHeaderAlignment;
   json.resize(blocks * kHeaderAlignment, ' ');
   return json;

@@ -1,8 +1,8 @@
 // Rows on their way to the caller: element types and the safetensors file.
+#include <array>
 #include <cstdint>
 #include <cstring>
 #include <string>
-#include <type_traits>
 
 #include "checkpoint/safetensors.h"
 #include "core/boundary.h"
@@ -28,32 +28,21 @@ bool all_finite(const RowBytes& data) noexcept {
   return true;
 }
 
-// The library's tree of JSON values allocates in its destructor, which ends the process where
-// memory has run out: hence texts.
-
-/// "[1,2]".
-template <class Numbers>
-std::string json_list(const Numbers& numbers) {
-  std::string text;
-  for (const auto number : numbers) {
-    text += text.empty() ? "[" : ",";
-    text += std::is_floating_point_v<decltype(number)> ? json_number(static_cast<double>(number))
-                                                       : cat(number);
-  }
-  return text + "]";
-}
-
 /// Members in alphabetical order.
-std::string describe(const Embedding& item, std::size_t index) {
-  const std::string source = cat("\"index\":", index, ",\"modality\":\"", to_string(item.modality),
-                                 "\",\"name\":", json_quote(item.name));
-  if (item.error) return cat("{\"error\":", json_quote(item.error->what()), ",", source, "}");
-  const std::string grid = item.grid_thw ? cat(",\"grid_thw\":", json_list(*item.grid_thw)) : "";
-  const std::string times =
-      item.timestamps.empty() ? "" : cat(",\"timestamps\":", json_list(item.timestamps));
-  return cat("{\"dtype\":\"", to_string(to_dtype(item.dtype)), "\"", grid, ",", source,
-             ",\"num_embeds\":", item.rows, ",\"shape\":[", item.rows, ",", item.width, "]", times,
-             ",\"width\":", item.width, "}");
+JsonObject describe(const Embedding& item, std::size_t index) {
+  JsonObject json;
+  if (item.error) {
+    json.set("error", item.error->what());
+  } else {
+    json.set("dtype", to_string(to_dtype(item.dtype)));
+    if (item.grid_thw) json.set("grid_thw", *item.grid_thw);
+  }
+  json.set("index", index).set("modality", to_string(item.modality)).set("name", item.name);
+  if (item.error) return json;
+  json.set("num_embeds", item.rows).set("shape", std::array{item.rows, item.width});
+  if (!item.timestamps.empty()) json.set("timestamps", item.timestamps);
+  json.set("width", item.width);
+  return json;
 }
 
 /// What a file of embeddings holds. Refers to them.
@@ -65,10 +54,10 @@ struct OutputFile {
 OutputFile output_of(std::span<const Embedding> items,
                      const std::map<std::string, std::string>& metadata) {
   OutputFile file{.tensors = {}, .metadata = metadata};
-  std::string list = "[";
+  JsonArray list;
   for (std::size_t i = 0; i < items.size(); ++i) {
     const Embedding& item = items[i];
-    list += cat(i == 0 ? "" : ",", describe(item, i));
+    list.add(describe(item, i));
     if (item.error) continue;
     FOVEA_CHECK(item.has_data(), kInvalidArgument, item.name,
                 ": its rows are in memory of the caller");
@@ -88,7 +77,7 @@ OutputFile output_of(std::span<const Embedding> items,
   }
   file.metadata["format"] = "pt";
   file.metadata["fovea.version"] = version();
-  file.metadata["fovea.items"] = list + "]";
+  file.metadata["fovea.items"] = to_json_text(list);
   return file;
 }
 

@@ -23,19 +23,11 @@ struct Tensor {
   std::string numbers;  ///< the same as JSON, if that is asked for
 };
 
-std::string joined(std::span<const std::int64_t> numbers) {
-  std::string text = "[";
-  for (const std::int64_t number : numbers) {
-    text += (text.size() > 1 ? "," : "") + std::to_string(number);
-  }
-  return text + "]";
-}
-
 Tensor integers(std::string name, std::vector<std::int64_t> shape,
                 const std::vector<std::int64_t>& values) {
   std::vector<std::byte> bytes(values.size() * sizeof(std::int64_t));
   std::memcpy(bytes.data(), values.data(), bytes.size());
-  Tensor tensor{std::move(name), "INT64", std::move(shape), {}, joined(values)};
+  Tensor tensor{std::move(name), "INT64", std::move(shape), {}, to_json_text(values)};
   tensor.bytes.push_back(body_part(std::move(bytes)));
   return tensor;
 }
@@ -103,7 +95,7 @@ std::size_t size_of_parts(const std::vector<BodyPart>& parts) {
 /// The tensor as a member of `outputs`.
 std::string output_text(const Tensor& tensor, bool binary) {
   std::string text = "{\"name\":\"" + tensor.name + "\",\"datatype\":\"" + tensor.datatype +
-                     "\",\"shape\":" + joined(tensor.shape);
+                     "\",\"shape\":" + to_json_text(tensor.shape);
   if (binary) {
     return text +
            ",\"parameters\":{\"binary_data_size\":" + std::to_string(size_of_parts(tensor.bytes)) +
