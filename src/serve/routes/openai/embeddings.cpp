@@ -15,9 +15,7 @@ namespace {
 double reply_factor(const EmbeddingRequest& request) {
   constexpr double kNumberBytes = 14;  // of text, with its comma
   if (request.rows.pooling != Pooling::kNone) return 0;
-  const auto row_bytes = static_cast<double>(
-      size_of(engine_dtype(request.rows) == RowDType::kFloat32 ? ElementType::kFloat32
-                                                               : ElementType::kBFloat16));
+  const auto row_bytes = static_cast<double>(size_of(element_type(engine_dtype(request.rows))));
   const auto bytes = static_cast<double>(size_of(request.form.type));
   switch (request.form.encoding) {
     case VectorEncoding::kFloat: return kNumberBytes / row_bytes;
