@@ -18,9 +18,8 @@ constexpr std::array<std::string_view, 1> kArchitectures{"KimiK25ForConditionalG
 
 class Model final : public common::GridModel {
  public:
-  Model(const Config& config, common::PaddedProcessing processing, common::MoonVitWeights weights)
-      : GridModel(common::moonvit_tower(config),
-                  std::make_unique<common::PaddedProcessor>(std::move(processing))),
+  Model(const Config& config, common::GridProcessing processing, common::MoonVitWeights weights)
+      : GridModel(common::moonvit_tower(config), std::move(processing)),
         config_(config),
         weights_(std::move(weights)) {}
 
@@ -52,8 +51,8 @@ class Model final : public common::GridModel {
 std::unique_ptr<EncoderGraphModel> make(const checkpoint::HfConfig& files,
                                         const MediaOptions& media, common::WeightLoader& loader) {
   const Config config = parse_config(files);
-  common::PaddedProcessing processing = read_processing(files, config.grid, media);
-  common::MoonVitWeights weights = load_weights(loader, config, processing.grid.scaling.table());
+  common::GridProcessing processing = read_processing(files, config.grid, media);
+  common::MoonVitWeights weights = load_weights(loader, config, processing.scaling.table());
   return std::make_unique<Model>(config, std::move(processing), std::move(weights));
 }
 

@@ -6,6 +6,7 @@
 #include "core/check.h"
 #include "models/common/config_reader.h"
 #include "models/common/frames.h"
+#include "models/common/grid/padded.h"
 #include "models/common/grid/processor_file.h"
 #include "models/common/processor_file.h"
 #include "models/kimi_k25/model.h"
@@ -143,8 +144,8 @@ void describe(const checkpoint::HfConfig& files, const Files& f, common::GridPro
 
 }  // namespace
 
-common::PaddedProcessing read_processing(const checkpoint::HfConfig& files,
-                                         const GridGeometry& geometry, const MediaOptions& media) {
+common::GridProcessing read_processing(const checkpoint::HfConfig& files,
+                                       const GridGeometry& geometry, const MediaOptions& media) {
   const auto image = files.image_processor();
   const auto vendors = image ? image->find("media_proc_cfg") : std::nullopt;
   const Files f = vendors ? read_vendors(*vendors, geometry)
@@ -159,28 +160,22 @@ common::PaddedProcessing read_processing(const checkpoint::HfConfig& files,
   const auto engine =
       vendors || !image ? media::ResizeEngine::kPillow : media::ResizeEngine::kTorchvision;
   const std::int64_t side = std::max(f.image.side, f.video.side);
-  common::PaddedProcessing p{.grid = {.geometry = geometry,
-                                      .limits = {.image = {1, f.image.patches * patch * patch},
-                                                 .video = {1, f.video.patches * patch * patch}},
-                                      .scaling = f.scaling,
-                                      .engine = common::resize_engine(media, engine),
-                                      .row_major_values = true,
-                                      .video_refusal = f.video_refusal},
-                             .image_content = content_of(f.image),
-                             .video_content = content_of(f.video),
-                             .most_grid_side = (side + merge - 1) / merge * merge};
-  p.grid.image_size = common::canvas_of(geometry, p.image_content, p.most_grid_side);
-  p.grid.video_size = [canvas = common::canvas_of(geometry, p.video_content, p.most_grid_side)](
-                          std::int64_t, std::int64_t height_px, std::int64_t width_px) {
-    return canvas(height_px, width_px);
-  };
-  p.grid.sample_frames = [is_vendors = f.is_vendors](std::int64_t total, double video_fps,
-                                                     double target_fps) {
+  common::GridProcessing p{.geometry = geometry,
+                           .limits = {.image = {1, f.image.patches * patch * patch},
+                                      .video = {1, f.video.patches * patch * patch}},
+                           .scaling = f.scaling,
+                           .engine = common::resize_engine(media, engine),
+                           .row_major_values = true,
+                           .most_grid_side = (side + merge - 1) / merge * merge,
+                           .video_refusal = f.video_refusal};
+  common::pad_to_tokens(p, content_of(f.image), content_of(f.video));
+  p.sample_frames = [is_vendors = f.is_vendors](std::int64_t total, double video_fps,
+                                                double target_fps) {
     const double fps = video_fps > 0 ? video_fps : common::kUnknownFps;
     return is_vendors ? sample_rounded(total, fps, target_fps)
                       : sample_parts(total, fps, target_fps);
   };
-  describe(files, f, p.grid);
+  describe(files, f, p);
   return p;
 }
 

@@ -23,14 +23,12 @@ void forward(ExecContext& ctx, const Config& config, const Weights& weights,
 std::unique_ptr<EncoderGraphModel> make(const checkpoint::HfConfig& files,
                                         const MediaOptions& media, common::WeightLoader& loader) {
   const Config config = parse_config(files);
-  common::PaddedProcessing processing = read_processing(files, config.grid, media);
-  const common::PixelScaling& scaling = processing.grid.scaling;
+  common::GridProcessing processing = read_processing(files, config.grid, media);
+  const common::PixelScaling& scaling = processing.scaling;
   Weights weights = load_weights(
       loader, config, media::to_tensor_normalize_table(scaling.image_mean, scaling.image_std));
   return std::make_unique<common::PlainGridModel<Config, Weights>>(
-      common::moonvit_tower(config),
-      std::make_unique<common::PaddedProcessor>(std::move(processing)), config, std::move(weights),
-      &forward);
+      common::moonvit_tower(config), std::move(processing), config, std::move(weights), &forward);
 }
 
 }  // namespace

@@ -3,7 +3,7 @@
 #include "checkpoint/hf_config.h"
 #include "fovea/options.h"
 #include "models/common/grid/moonvit.h"
-#include "models/common/grid/padded.h"
+#include "models/common/grid/processor.h"
 #include "models/kimi_vl/config.h"
 #include "models/registry.h"
 
@@ -19,9 +19,9 @@ using Weights = common::MoonVitWeights;
 /// @throws Error(kCorruptData) naming the key for wrong types and for sizes that contradict
 /// `geometry`, Error(kUnsupported) if images are to be cropped instead of padded.
 /// Source: docs/reference/kimi_vl.md, "Processing".
-[[nodiscard]] common::PaddedProcessing read_processing(const checkpoint::HfConfig& files,
-                                                       const common::GridGeometry& geometry,
-                                                       const MediaOptions& media);
+[[nodiscard]] common::GridProcessing read_processing(const checkpoint::HfConfig& files,
+                                                     const common::GridGeometry& geometry,
+                                                     const MediaOptions& media);
 
 /// Kimi-VL.
 [[nodiscard]] const ModelFamily& family() noexcept;

@@ -6,7 +6,7 @@
 
 #include "core/check.h"
 #include "models/common/config_reader.h"
-#include "models/common/frames.h"
+#include "models/common/grid/padded.h"
 #include "models/common/processor_file.h"
 
 namespace fovea::kimi_vl {
@@ -46,17 +46,15 @@ void check_file(const JsonView& file, const GridGeometry& geometry) {
 
 }  // namespace
 
-common::PaddedProcessing read_processing(const checkpoint::HfConfig& files,
-                                         const GridGeometry& geometry, const MediaOptions& media) {
-  common::PaddedProcessing p{
-      .grid = {.geometry = geometry,
-               .scaling = common::kClipScaling,
-               .engine = common::resize_engine(media, media::ResizeEngine::kPillow),
-               .row_major_values = true},
-      .image_content = {},
-      .most_grid_side = kMostGridSide};
+common::GridProcessing read_processing(const checkpoint::HfConfig& files,
+                                       const GridGeometry& geometry, const MediaOptions& media) {
+  common::GridProcessing p{.geometry = geometry,
+                           .scaling = common::kClipScaling,
+                           .engine = common::resize_engine(media, media::ResizeEngine::kPillow),
+                           .row_major_values = true,
+                           .most_grid_side = kMostGridSide};
   std::int64_t in_token_limit = 4096;  // patches above which an image is shrunk
-  common::PixelScaling& scaling = p.grid.scaling;
+  common::PixelScaling& scaling = p.scaling;
   const auto file = files.image_processor();
   if (file) {
     check_file(*file, geometry);
@@ -64,18 +62,17 @@ common::PaddedProcessing read_processing(const checkpoint::HfConfig& files,
     scaling.image_mean = common::read_channels(*file, "image_mean", scaling.image_mean);
     scaling.image_std = common::read_positive_channels(*file, "image_std", scaling.image_std);
   }
-  p.grid.assumptions = common::missing_text(
+  p.assumptions = common::missing_text(
       file ? file->path() : files.directory + "/preprocessor_config.json", file.has_value(),
       {common::assumed(file, "in_token_limit", cat(in_token_limit)),
        common::assumed(file, "image_mean", common::channel_text(scaling.image_mean)),
        common::assumed(file, "image_std", common::channel_text(scaling.image_std))});
-  p.grid.sources = common::sources_text(
+  p.sources = common::sources_text(
       "image", file, common::sourced(file, {"in_token_limit", "image_mean", "image_std"}));
-  p.grid.limits.image = {1, in_token_limit * geometry.patch_size * geometry.patch_size};
-  p.image_content = [=](std::int64_t height_px, std::int64_t width_px) {
+  p.limits.image = {1, in_token_limit * geometry.patch_size * geometry.patch_size};
+  common::pad_to_tokens(p, [=](std::int64_t height_px, std::int64_t width_px) {
     return content_size(height_px, width_px, geometry.patch_size, in_token_limit);
-  };
-  p.grid.image_size = common::canvas_of(geometry, p.image_content, p.most_grid_side);
+  });
   return p;
 }
 

@@ -13,8 +13,8 @@ namespace {
 constexpr common::GridGeometry kChunks{
     .patch_size = 14, .temporal_patch_size = 4, .frames = common::FrameUse::kTogether};
 
-common::PaddedProcessor processor_of(const std::string& image, const std::string& video = {}) {
-  return common::PaddedProcessor(read_processing(
+common::GridProcessor processor_of(const std::string& image, const std::string& video = {}) {
+  return common::GridProcessor(read_processing(
       test::config_files({.preprocessor = image, .video_preprocessor = video}), kChunks, {}));
 }
 
@@ -33,7 +33,7 @@ TEST(KimiK25Processing, PlansImagesAsTheReference) {
   struct Case {
     std::int64_t width, height, grid_height, grid_width;
   };
-  const common::PaddedProcessor processor = processor_of(published());
+  const common::GridProcessor processor = processor_of(published());
   for (const Case& c :
        {Case{1240, 1754, 126, 90}, Case{1920, 1080, 78, 138}, Case{2000, 90, 8, 144},
         Case{2600, 1900, 110, 152}, Case{333, 77, 6, 24}, Case{40, 500, 36, 4},
@@ -53,7 +53,7 @@ TEST(KimiK25Processing, FramesHaveALimitOfTheirOwn) {
   EXPECT_EQ(plan.resized_width_px, 1204);
   EXPECT_EQ(plan.resized_height_px, 672);
   EXPECT_EQ(plan.spec.out_rows, 2 * 48 * 86 / 4);
-  const common::PaddedProcessor native =
+  const common::GridProcessor native =
       processor_of("{}", R"({"max_patches": 150, "size": {"max_height": 20, "max_width": 20}})");
   EXPECT_EQ(native.plan_video(2, 800, 600).resized_width_px, 224);
   EXPECT_EQ(native.plan_video(2, 800, 600).resized_height_px, 168);
@@ -61,7 +61,7 @@ TEST(KimiK25Processing, FramesHaveALimitOfTheirOwn) {
 }
 
 TEST(KimiK25Processing, EveryFrameIsPaddedWithBlack) {
-  const common::PaddedProcessor processor = processor_of(published());
+  const common::GridProcessor processor = processor_of(published());
   const ItemPlan plan = processor.plan_video(2, 20, 30);
   const std::vector<std::uint8_t> white(20 * 30 * 3, 255);
   std::vector<std::uint8_t> pixels(plan.pixel_bytes, 7);
@@ -77,12 +77,12 @@ TEST(KimiK25Processing, EveryFrameIsPaddedWithBlack) {
 
 TEST(KimiK25Processing, SamplesAsTheFilesClass) {
   using Indices = std::vector<std::int64_t>;
-  const common::PaddedProcessor vendors = processor_of(published());
+  const common::GridProcessor vendors = processor_of(published());
   EXPECT_EQ(vendors.sample_frames(100, 25, 2), (Indices{0, 14, 28, 42, 57, 71, 85, 99}));
   EXPECT_EQ(vendors.sample_frames(61, 24, 2), (Indices{0, 15, 30, 45, 60}));
   EXPECT_EQ(vendors.sample_frames(7, 30, 2), (Indices{0}));
   EXPECT_EQ(vendors.sample_frames(3, 1, 2), (Indices{0, 1, 2}));
-  const common::PaddedProcessor native = processor_of("{}");
+  const common::GridProcessor native = processor_of("{}");
   EXPECT_EQ(native.sample_frames(100, 25, 2), (Indices{0, 12, 25, 37, 50, 62, 75, 87}));
   EXPECT_EQ(native.sample_frames(10, 5, 2), (Indices{0, 2, 5, 7}));
   EXPECT_EQ(native.sample_frames(7, 30, 2), (Indices{0}));
@@ -116,12 +116,12 @@ TEST(KimiK25Processing, RefusesWhatTheFilesCannotMean) {
 }
 
 TEST(KimiK25Processing, VideosOfSeveralSizesAreRefusedAlone) {
-  const common::PaddedProcessor limited =
+  const common::GridProcessor limited =
       processor_of(published(R"(, "in_patch_limit_video": 65536)"));
   EXPECT_EQ(limited.plan_image(28, 28).spec.out_rows, 1);
   test::expect_error(ErrorCode::kUnsupported, "in_patch_limit_video: videos are only supported",
                      [&] { (void)limited.plan_video(2, 28, 28); });
-  const common::PaddedProcessor other = processor_of("{}", R"({"image_mean": [0, 0, 0]})");
+  const common::GridProcessor other = processor_of("{}", R"({"image_mean": [0, 0, 0]})");
   test::expect_error(ErrorCode::kUnsupported, "another image_mean than images",
                      [&] { (void)other.plan_video(2, 28, 28); });
 }

@@ -13,13 +13,13 @@ namespace {
 
 constexpr common::GridGeometry kGeometry{.patch_size = 14, .temporal_patch_size = 1};
 
-common::PaddedProcessor processor_of(const std::string& file) {
-  return common::PaddedProcessor(
+common::GridProcessor processor_of(const std::string& file) {
+  return common::GridProcessor(
       read_processing(test::config_files({.preprocessor = file}), kGeometry, {}));
 }
 
 /// The file of the published checkpoints.
-common::PaddedProcessor published(int limit = 4096) {
+common::GridProcessor published(int limit = 4096) {
   return processor_of(R"({"patch_size": 14, "pad_input": true, "merge_kernel_size": [2, 2],
       "num_pooled_tokens": 1024, "image_mean": [0.5, 0.5, 0.5], "image_std": [0.5, 0.5, 0.5],
       "in_token_limit": )" +
@@ -48,7 +48,7 @@ TEST(KimiVlProcessor, PlansImagesAsTheReference) {
 }
 
 TEST(KimiVlProcessor, RefusesGridsWithoutAnglesInTheReference) {
-  const common::PaddedProcessor processor = published(16384);
+  const common::GridProcessor processor = published(16384);
   test::expect_error(ErrorCode::kInvalidArgument, "less than 512 patches a side, got 572x16",
                      [&] { (void)processor.plan_image(8000, 200); });
   test::expect_error(ErrorCode::kInvalidArgument, "less than 512 patches a side, got 512x2", [&] {
@@ -59,7 +59,7 @@ TEST(KimiVlProcessor, RefusesGridsWithoutAnglesInTheReference) {
 }
 
 TEST(KimiVlProcessor, PadsWithBlackOnTheRightAndBelow) {
-  const common::PaddedProcessor processor = published();
+  const common::GridProcessor processor = published();
   const ItemPlan plan = processor.plan_image(20, 30);
   ASSERT_EQ(plan.grid, (std::array<std::int64_t, 3>{1, 4, 2}));
   const std::vector<std::uint8_t> white(20 * 30 * 3, 255);
@@ -74,7 +74,7 @@ TEST(KimiVlProcessor, PadsWithBlackOnTheRightAndBelow) {
 }
 
 TEST(KimiVlProcessor, PixelValuesComeRowByRowAndAreKeptTokenByToken) {
-  const common::PaddedProcessor processor = published();
+  const common::GridProcessor processor = published();
   const ItemPlan plan = processor.plan_grid(Modality::kImage, {1, 2, 4});
   std::vector<float> values;  // every patch has one value, that of the byte 10 * (its index)
   for (int patch = 0; patch < 8; ++patch) {

@@ -1,7 +1,7 @@
 // Images and frames on black canvases.
 #include "models/common/grid/padded.h"
 
-#include <algorithm>
+#include <utility>
 
 #include "core/check.h"
 #include "models/common/config_reader.h"
@@ -11,10 +11,19 @@ namespace fovea::common {
 
 namespace {
 
-void check_grid(std::int64_t height, std::int64_t width, std::int64_t most_side) {
-  FOVEA_CHECK(height <= most_side && width <= most_side, kInvalidArgument,
-              "the model takes grids of less than ", most_side + 1, " patches a side, got ", width,
-              "x", height);
+/// The size of a canvas for `content`.
+ContentSize canvas_of(const GridGeometry& geometry, ContentSize content,
+                      std::int64_t most_grid_side) {
+  return [=](std::int64_t height_px, std::int64_t width_px) {
+    check_area(width_px, height_px);
+    const Size2d inner = content(height_px, width_px);
+    const std::int64_t factor = geometry.resize_factor();
+    const auto padded = [&](std::int64_t side) { return (side + factor - 1) / factor * factor; };
+    const Size2d canvas{padded(inner.height_px), padded(inner.width_px)};
+    check_grid_sides(canvas.height_px / geometry.patch_size, canvas.width_px / geometry.patch_size,
+                     most_grid_side);
+    return canvas;
+  };
 }
 
 }  // namespace
@@ -25,40 +34,19 @@ void check_tower_size(const JsonView& file, std::string_view key, std::int64_t e
               " contradicts config.json, which says ", expected);
 }
 
-ContentSize canvas_of(const GridGeometry& geometry, ContentSize content,
-                      std::int64_t most_grid_side) {
-  return [=](std::int64_t height_px, std::int64_t width_px) {
-    check_area(width_px, height_px);
-    const Size2d inner = content(height_px, width_px);
-    const std::int64_t factor = geometry.resize_factor();
-    const auto padded = [&](std::int64_t side) { return (side + factor - 1) / factor * factor; };
-    const Size2d canvas{padded(inner.height_px), padded(inner.width_px)};
-    check_grid(canvas.height_px / geometry.patch_size, canvas.width_px / geometry.patch_size,
-               most_grid_side);
-    return canvas;
+void pad_to_tokens(GridProcessing& processing, ContentSize image, ContentSize video) {
+  GridProcessing& p = processing;
+  p.image_size = canvas_of(p.geometry, image, p.most_grid_side);
+  if (video) {
+    p.video_size = [canvas = canvas_of(p.geometry, video, p.most_grid_side)](
+                       std::int64_t, std::int64_t height_px, std::int64_t width_px) {
+      return canvas(height_px, width_px);
+    };
+  }
+  p.content_size = [image = std::move(image), video = std::move(video)](const ItemPlan& plan) {
+    const ContentSize& content = plan.modality == Modality::kImage ? image : video;
+    return content(plan.source_height_px, plan.source_width_px);
   };
-}
-
-ItemPlan PaddedProcessor::plan_grid(Modality modality,
-                                    const std::array<std::int64_t, 3>& grid) const {
-  const ItemPlan plan = GridProcessor::plan_grid(modality, grid);
-  check_grid(grid[1], grid[2], most_grid_side_);
-  return plan;
-}
-
-void PaddedProcessor::fill_frame(const ItemPlan& plan, std::int64_t index, const RgbView& frame,
-                                 std::span<std::uint8_t> out) const {
-  check_frame(plan, index, frame, out);
-  const ContentSize& content_of =
-      plan.modality == Modality::kImage ? image_content_ : video_content_;
-  const Size2d content = content_of(plan.source_height_px, plan.source_width_px);
-  const media::Image image =
-      resized(frame, content.width_px, content.height_px, processing().engine);
-  const std::size_t frame_bytes = out.size() / static_cast<std::size_t>(plan.num_frames);
-  const std::span<std::uint8_t> canvas =
-      out.subspan(static_cast<std::size_t>(index) * frame_bytes, frame_bytes);
-  std::ranges::fill(canvas, std::uint8_t{0});
-  paste(view_of(image), 0, 0, plan.resized_width_px, canvas);
 }
 
 }  // namespace fovea::common

@@ -76,6 +76,12 @@ void check_grid_frames(const GridGeometry& geometry, std::int64_t frames) {
 
 }  // namespace
 
+void check_grid_sides(std::int64_t height, std::int64_t width, std::int64_t most) {
+  FOVEA_CHECK(height <= most && width <= most, kInvalidArgument,
+              "the model takes grids of less than ", most + 1, " patches a side, got ", width, "x",
+              height);
+}
+
 ItemPlan GridProcessor::make_plan(Modality modality, std::int64_t num_frames,
                                   std::int64_t source_width_px, std::int64_t source_height_px,
                                   Size2d resized) const {
@@ -132,6 +138,7 @@ ItemPlan GridProcessor::plan_grid(Modality modality,
               "grid_thw of an image begins with 1, got ", t, "x", h, "x", w);
   FOVEA_CHECK(is_addressable(g, grid), kInvalidArgument, "grid_thw ", t, "x", h, "x", w,
               " has more pixels than one item can have");
+  check_grid_sides(h, w, p_.most_grid_side);
   if (modality == Modality::kVideo) check_grid_frames(g, t);
   const std::int64_t frames = modality == Modality::kImage ? 1 : t * g.patch_frames();
   ItemPlan plan = make_plan(modality, frames, 0, 0,
@@ -163,8 +170,16 @@ void GridProcessor::fill_frame(const ItemPlan& plan, std::int64_t index, const R
                                std::span<std::uint8_t> out) const {
   check_frame(plan, index, frame, out);
   const std::size_t frame_bytes = out.size() / static_cast<std::size_t>(plan.num_frames);
-  resize(frame, plan.resized_width_px, plan.resized_height_px, p_.engine, p_.filter,
-         out.subspan(static_cast<std::size_t>(index) * frame_bytes, frame_bytes));
+  const auto canvas = out.subspan(static_cast<std::size_t>(index) * frame_bytes, frame_bytes);
+  if (!p_.content_size) {
+    return resize(frame, plan.resized_width_px, plan.resized_height_px, p_.engine, p_.filter,
+                  canvas);
+  }
+  const Size2d content = p_.content_size(plan);
+  const media::Image image =
+      resized(frame, content.width_px, content.height_px, p_.engine, p_.filter);
+  std::ranges::fill(canvas, std::uint8_t{0});
+  paste(view_of(image), 0, 0, plan.resized_width_px, canvas);
 }
 
 void GridProcessor::fill_pixel_values(const ItemPlan& plan, const ConstTensorView& values,

@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <span>
 #include <string>
 #include <vector>
@@ -40,6 +41,10 @@ struct GridProcessing {
   /// The same for the frames of a video; empty: no videos.
   std::function<Size2d(std::int64_t num_frames, std::int64_t height_px, std::int64_t width_px)>
       video_size;
+  /// Size of a frame of an item, which stands at the upper left of a black canvas; empty: it fills
+  /// the resized size.
+  std::function<Size2d(const ItemPlan& plan)> content_size;
+  std::int64_t most_grid_side = std::numeric_limits<std::int64_t>::max();  ///< patches of a grid
   std::string video_refusal = {};  ///< why videos are refused all the same; empty: they are not
   /// ItemProcessor::sample_frames of a video of at least 1 frame, for a target above 0.
   std::function<std::vector<std::int64_t>(std::int64_t total_frames, double video_fps,
@@ -50,6 +55,9 @@ struct GridProcessing {
   std::string assumptions;  ///< ItemProcessor::assumptions
   std::string sources;      ///< ItemProcessor::sources
 };
+
+/// @throws Error(kInvalidArgument) for a grid of more than `most` patches a side.
+void check_grid_sides(std::int64_t height, std::int64_t width, std::int64_t most);
 
 /// The host side of every family whose items are grids of patches: resized frames whose sides are
 /// whole tokens. An odd last frame of a video is repeated. A family that does more than resize
