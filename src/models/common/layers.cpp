@@ -91,16 +91,7 @@ void add_mlp(ExecContext& ctx, const Mlp& layer, LiveRows rows, ConstTensorView 
 
 void add_mlp(ExecContext& ctx, const GatedMlp& layer, LiveRows rows, ConstTensorView normed,
              TensorView x) {
-  const Arena::Scope scope(ctx.arena);
-  const TensorView wide = ctx.arena.tensor(x.dtype, {x.shape[0], layer.down.in_features});
-  const TensorView gate_up = ctx.arena.tensor(x.dtype, {x.shape[0], layer.gate_up.out_features});
-  ops::linear(ctx, {.x = normed, .weight = layer.gate_up, .rows = rows, .out = gate_up});
-  ops::gated(ctx, {.x = gate_up,
-                   .activation = layer.activation,
-                   .limit = layer.limit,
-                   .rows = rows,
-                   .out = wide});
-  ops::linear(ctx, {.x = wide, .weight = layer.down, .residual = x, .rows = rows, .out = x});
+  mlp(ctx, layer, rows, normed, x, x);
 }
 
 void add_blocks(ExecContext& ctx, const BlockSequence& sequence, const AttendedRows& rows,
@@ -145,6 +136,22 @@ void mlp(ExecContext& ctx, const Mlp& layer, LiveRows rows, ConstTensorView x, T
                  .wide = wide,
                  .out = out,
                  .out_column = column});
+}
+
+void mlp(ExecContext& ctx, const GatedMlp& layer, LiveRows rows, ConstTensorView x, TensorView out,
+         ConstTensorView residual) {
+  const Arena::Scope scope(ctx.arena);
+  const std::int64_t count = out.shape[0];
+  const TensorView wide = ctx.arena.tensor(out.dtype, {count, layer.down.in_features});
+  const TensorView gate_up = ctx.arena.tensor(out.dtype, {count, layer.gate_up.out_features});
+  ops::linear(ctx, {.x = x, .weight = layer.gate_up, .rows = rows, .out = gate_up});
+  ops::gated(ctx, {.x = gate_up,
+                   .activation = layer.activation,
+                   .limit = layer.limit,
+                   .rows = rows,
+                   .out = wide});
+  ops::linear(ctx,
+              {.x = wide, .weight = layer.down, .residual = residual, .rows = rows, .out = out});
 }
 
 }  // namespace fovea::common

@@ -64,6 +64,14 @@ struct Block {
   Mlp mlp;
 };
 
+/// The same with gates, as common::add_block takes it, too.
+struct GatedBlock {
+  RmsNorm norm1;
+  RmsNorm norm2;
+  Attention attn;
+  GatedMlp mlp;
+};
+
 /// Blocks that follow one another, with what the backend has prepared to compute several in one
 /// piece of work, if it can.
 struct BlockSequence {
@@ -146,6 +154,10 @@ void add_mlp(ExecContext& ctx, const GatedMlp& layer, LiveRows rows, ConstTensor
 /// @param wide scratch [rows, wide], of the caller because the work may go to a second queue.
 void mlp(ExecContext& ctx, const Mlp& layer, LiveRows rows, ConstTensorView x, TensorView wide,
          TensorView out, std::int64_t column = 0);
+
+/// out = residual + down(activation(gate(x)) * up(x)); the residual may be absent, or out.
+void mlp(ExecContext& ctx, const GatedMlp& layer, LiveRows rows, ConstTensorView x, TensorView out,
+         ConstTensorView residual = {});
 
 /// out = conv3x3(x); x [n * side^2, channels], out [n * (side / stride)^2, channels].
 /// @param rows of out.

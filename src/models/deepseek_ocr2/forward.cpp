@@ -21,7 +21,7 @@ void decode(ExecContext& ctx, const Weights& w, const common::ViewBatch& in,
   sequences.prefix_rows = in.sequence.patches;
   const common::AttendedRows rows = common::rotated_rows(ctx, sequences, positions, w.inv_freq);
   // x = x + attention(norm1(x)); x = x + down(act(gate(norm2(x))) * up(norm2(x)))
-  for (const DecoderLayer& layer : w.layers) common::add_block(ctx, layer, rows, x);
+  for (const common::GatedBlock& layer : w.layers) common::add_block(ctx, layer, rows, x);
 }
 
 }  // namespace

@@ -14,20 +14,12 @@
 
 namespace fovea::deepseek_ocr2 {
 
-/// A pre-norm block of the decoder.
-struct DecoderLayer {
-  common::RmsNorm norm1;  ///< input_layernorm
-  common::RmsNorm norm2;  ///< post_attention_layernorm
-  common::Attention attn;
-  common::GatedMlp mlp;
-};
-
 /// All towers and what joins them. Move-only; shared read-only by all graphs.
 struct Weights {
   common::Sam sam;
-  Tensor inv_freq;                        ///< [head_dim / 2] f32
-  std::array<Tensor, kNumPaths> queries;  ///< [tokens of a view, hidden_size] f32
-  std::vector<DecoderLayer> layers;
+  Tensor inv_freq;                         ///< [head_dim / 2] f32
+  std::array<Tensor, kNumPaths> queries;   ///< [tokens of a view, hidden_size] f32
+  std::vector<common::GatedBlock> layers;  ///< of the decoder
   common::RmsNorm norm;
   ops::PackedLinear projector;  ///< hidden_size -> n_embed
   Tensor view_seperator;        ///< [1, n_embed] f32; upstream's spelling

@@ -22,7 +22,8 @@ Tensor load_frequencies(common::WeightLoader& loader, const Decoder& d) {
   return loader.constant(values, {std::ssize(values)});
 }
 
-DecoderLayer load_layer(common::WeightLoader& loader, const Decoder& d, const std::string& name) {
+common::GatedBlock load_layer(common::WeightLoader& loader, const Decoder& d,
+                              const std::string& name) {
   const std::int64_t width = d.hidden_size;
   const auto epsilon = static_cast<float>(d.rms_norm_eps);
   return {.norm1 = loader.rms_norm(name + ".input_layernorm", width, epsilon),

@@ -54,7 +54,7 @@ void forward(ExecContext& ctx, const Config& c, const Weights& w, const common::
   const common::AttendedRows rows = common::rotated_rows(ctx, in, w.inv_freq, patches);
 
   // x = x + attention(RMS1(x)); x = x + mlp(RMS2(x))
-  for (const Block& block : w.blocks) common::add_block(ctx, block, rows, x);
+  for (const common::GatedBlock& block : w.blocks) common::add_block(ctx, block, rows, x);
 
   // y = conv2d(RMS(x)): the patches of a token stand side by side, [tokens, out_hidden_size]
   common::norm(ctx, w.post_layernorm, x, in.patches, x);

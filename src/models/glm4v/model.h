@@ -12,14 +12,6 @@
 
 namespace fovea::glm4v {
 
-/// A pre-norm block, as common::add_block takes it.
-struct Block {
-  common::RmsNorm norm1;
-  common::RmsNorm norm2;
-  common::Attention attn;
-  common::GatedMlp mlp;
-};
-
 /// mlp(gelu(norm(proj(x)))), rows to rows of the same width.
 struct Merger {
   ops::PackedLinear proj;
@@ -33,7 +25,7 @@ struct Weights {
   common::PatchEmbedding patch_embed;   ///< with bias
   common::RmsNorm post_conv_layernorm;  ///< with a table
   Tensor position_embedding;            ///< [position_side^2, hidden_size] f32, or none
-  std::vector<Block> blocks;
+  std::vector<common::GatedBlock> blocks;
   common::RmsNorm post_layernorm;
   ops::PackedLinear downsample;  ///< patches of a token side by side -> out_hidden_size
   Merger merger;

@@ -34,7 +34,8 @@ common::GatedMlp load_mlp(common::WeightLoader& loader, const Config& c, const s
   return mlp;
 }
 
-Block load_block(common::WeightLoader& loader, const Config& c, const std::string& name) {
+common::GatedBlock load_block(common::WeightLoader& loader, const Config& c,
+                              const std::string& name) {
   const std::int64_t width = c.hidden_size;
   const auto epsilon = static_cast<float>(c.rms_norm_eps);
   const Bias bias = c.attention_bias && !c.has_table ? Bias::kYes : Bias::kNo;

@@ -35,7 +35,7 @@ void forward(ExecContext& ctx, const Config& c, const Weights& w, const common::
   const common::AttendedRows rows = common::rotated_rows(ctx, in, w.inv_freq, patches);
 
   // x = x + attention(RMS1(x)); x = x + mlp(RMS2(x))
-  for (const Block& block : w.blocks) common::add_block(ctx, block, rows, x);
+  for (const common::GatedBlock& block : w.blocks) common::add_block(ctx, block, rows, x);
 
   // out = projector(x), of joined patches but for Pixtral
   const TensorView y = w.merger ? joined(ctx, c, *w.merger, in, x) : x;

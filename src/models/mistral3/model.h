@@ -13,14 +13,6 @@
 
 namespace fovea::mistral3 {
 
-/// A pre-norm block without biases, as common::add_block takes it.
-struct Block {
-  common::RmsNorm norm1;
-  common::RmsNorm norm2;
-  common::Attention attn;
-  common::GatedMlp mlp;
-};
-
 /// Joins merge_area patches into one row of the tower's width.
 struct PatchMerger {
   common::RmsNorm norm;     ///< of patches
@@ -32,7 +24,7 @@ struct Weights {
   Tensor inv_freq;  ///< [head_dim / 2] f32
   common::PatchEmbedding patch_conv;
   common::RmsNorm ln_pre;
-  std::vector<Block> blocks;
+  std::vector<common::GatedBlock> blocks;
   std::optional<PatchMerger> merger;  ///< not of Pixtral
   common::Mlp projector;              ///< hidden_size -> text_hidden_size, twice
 };

@@ -27,7 +27,8 @@ Tensor alternating_frequencies(common::WeightLoader& loader, std::int64_t head_d
   return loader.constant(values, {head_dim / 2});
 }
 
-Block load_block(common::WeightLoader& loader, const Config& c, const std::string& name) {
+common::GatedBlock load_block(common::WeightLoader& loader, const Config& c,
+                              const std::string& name) {
   const std::int64_t width = c.hidden_size;
   const std::string attn = name + ".attention";
   return {.norm1 = loader.rms_norm(name + ".attention_norm", width, kNormEpsilon),

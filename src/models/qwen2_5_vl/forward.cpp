@@ -39,7 +39,7 @@ void forward(ExecContext& ctx, const Config& c, const Weights& w, const common::
 
   // x = x + attention(RMS1(x)); x = x + mlp(RMS2(x))
   for (std::int64_t l = 0; l < c.depth; ++l) {
-    const Block& block = w.blocks[static_cast<std::size_t>(l)];
+    const common::GatedBlock& block = w.blocks[static_cast<std::size_t>(l)];
     common::add_block(ctx, block, c.is_full(l) ? in_frames : in_windows, x);
   }
 

@@ -13,18 +13,11 @@
 
 namespace fovea::qwen2_5_vl {
 
-struct Block {
-  common::RmsNorm norm1;
-  common::RmsNorm norm2;
-  common::Attention attn;
-  common::GatedMlp mlp;
-};
-
 /// The tower on a device. Move-only; shared read-only by all graphs.
 struct Weights {
   Tensor inv_freq;                     ///< [head_dim / 2] f32
   common::PatchEmbedding patch_embed;  ///< without bias
-  std::vector<Block> blocks;
+  std::vector<common::GatedBlock> blocks;
   common::RmsNorm ln_q;  ///< of the merger: of rows before they are joined
   common::Mlp merger;    ///< merge_area * hidden_size -> out_hidden_size
 };

@@ -16,7 +16,8 @@ ops::PackedLinear load_qkv(common::WeightLoader& loader, const Config& c, const 
   return loader.grouped_qkv(name, c.hidden_size, c.num_heads, c.num_key_value_heads);
 }
 
-Block load_block(common::WeightLoader& loader, const Config& c, const std::string& name) {
+common::GatedBlock load_block(common::WeightLoader& loader, const Config& c,
+                              const std::string& name) {
   const std::int64_t width = c.hidden_size;
   return {.norm1 = loader.rms_norm(name + ".norm1", width, kNormEpsilon),
           .norm2 = loader.rms_norm(name + ".norm2", width, kNormEpsilon),
