@@ -1,8 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
-#include <utility>
 
 #include "checkpoint/hf_config.h"
 #include "fovea/options.h"
@@ -26,31 +24,10 @@ struct CanvasRule {
                                        std::int64_t width_px, common::Size2d canvas) const;
 };
 
-/// Sizes, limits and scaling, from the processor files of GLM-5.
-struct CanvasProcessing {
-  common::GridProcessing grid;  ///< sizes are those of canvases
-  CanvasRule image;
-  CanvasRule video;
-};
-
+/// Sizes, sampling and scaling of images and videos, from the processor files of GLM-5.
 /// @throws as common::read_grid_processor.
-[[nodiscard]] CanvasProcessing read_canvas_processing(const checkpoint::HfConfig& files,
-                                                      const common::GridGeometry& geometry,
-                                                      const MediaOptions& media);
-
-class CanvasProcessor final : public common::GridProcessor {
- public:
-  explicit CanvasProcessor(CanvasProcessing processing)
-      : GridProcessor(std::move(processing.grid)),
-        image_(processing.image),
-        video_(processing.video) {}
-
-  void fill_frame(const ItemPlan& plan, std::int64_t index, const RgbView& frame,
-                  std::span<std::uint8_t> out) const override;
-
- private:
-  CanvasRule image_;
-  CanvasRule video_;
-};
+[[nodiscard]] common::GridProcessing read_canvas_processing(const checkpoint::HfConfig& files,
+                                                            const common::GridGeometry& geometry,
+                                                            const MediaOptions& media);
 
 }  // namespace fovea::glm4v

@@ -40,8 +40,6 @@ struct Config {
 
   [[nodiscard]] std::int64_t head_dim() const { return hidden_size / num_heads; }
   [[nodiscard]] std::int64_t position_side() const { return image_size / grid.patch_size; }
-  /// Columns of the patches that the downsampling convolution joins.
-  [[nodiscard]] std::int64_t joined_width() const { return grid.merge_area() * hidden_size; }
 };
 
 /// Reads and validates vision_config.

@@ -9,22 +9,15 @@ namespace fovea::glm4v {
 
 namespace {
 
-/// out = down(act(gate(z)) * up(z)) of z = gelu(LN(proj(x))); x and out [tokens, out_hidden_size]
+/// out = mlp(z) of z = gelu(LN(proj(x))); x and out [tokens, out_hidden_size]
 void merge(ExecContext& ctx, const Merger& merger, LiveRows rows, ConstTensorView x,
            TensorView out) {
   const Arena::Scope scope(ctx.arena);
-  const common::GatedMlp& mlp = merger.mlp;
   const TensorView z = ctx.arena.tensor(x.dtype, x.shape);
-  const TensorView gate_up = ctx.arena.tensor(x.dtype, {x.shape[0], mlp.gate_up.out_features});
-  const TensorView wide = ctx.arena.tensor(x.dtype, {x.shape[0], mlp.down.in_features});
   ops::linear(ctx, {.x = x, .weight = merger.proj, .rows = rows, .out = z});
   common::norm(ctx, merger.norm, z, rows, z);
   ops::activate(ctx, {.activation = ops::Activation::kGeluErf, .rows = rows, .x = z});
-  ops::linear(ctx, {.x = z, .weight = mlp.gate_up, .rows = rows, .out = gate_up});
-  ops::gated(
-      ctx,
-      {.x = gate_up, .activation = mlp.activation, .limit = mlp.limit, .rows = rows, .out = wide});
-  ops::linear(ctx, {.x = wide, .weight = mlp.down, .rows = rows, .out = out});
+  common::mlp(ctx, merger.mlp, rows, z, out);
 }
 
 /// x = RMS(x) + interpolated positions
@@ -59,7 +52,7 @@ void forward(ExecContext& ctx, const Config& c, const Weights& w, const common::
   // y = conv2d(RMS(x)): the patches of a token stand side by side, [tokens, out_hidden_size]
   common::norm(ctx, w.post_layernorm, x, in.patches, x);
   const TensorView y = ctx.arena.tensor(out.dtype, out.shape);
-  ops::linear(ctx, {.x = x.reshaped({tokens, c.joined_width()}),
+  ops::linear(ctx, {.x = x.reshaped({tokens, w.downsample.in_features}),
                     .weight = w.downsample,
                     .rows = in.tokens,
                     .out = y});

@@ -33,23 +33,14 @@ common::GridTower describe(const Config& c) {
                     {"image_size", cat(c.image_size)}}};
 }
 
-std::unique_ptr<const common::GridProcessor> make_processor(const checkpoint::HfConfig& files,
-                                                            const Config& config,
-                                                            const MediaOptions& media) {
-  if (config.has_canvas) {
-    return std::make_unique<const CanvasProcessor>(
-        read_canvas_processing(files, config.grid, media));
-  }
-  return std::make_unique<const common::GridProcessor>(read_processing(files, config.grid, media));
-}
-
 std::unique_ptr<EncoderGraphModel> make(const checkpoint::HfConfig& files,
                                         const MediaOptions& media, common::WeightLoader& loader) {
   const Config config = parse_config(files);
-  std::unique_ptr<const common::GridProcessor> processor = make_processor(files, config, media);
-  Weights weights = load_weights(loader, config, processor->processing().scaling.table());
+  const auto read = config.has_canvas ? &read_canvas_processing : &read_processing;
+  common::GridProcessing processing = read(files, config.grid, media);
+  Weights weights = load_weights(loader, config, processing.scaling.table());
   return std::make_unique<common::PlainGridModel<Config, Weights>>(
-      describe(config), std::move(processor), config, std::move(weights), &forward);
+      describe(config), std::move(processing), config, std::move(weights), &forward);
 }
 
 }  // namespace

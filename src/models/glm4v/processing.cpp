@@ -3,6 +3,7 @@
 #include "models/glm4v/config.h"
 
 #include <cmath>
+#include <functional>
 #include <string>
 
 #include "models/common/config_reader.h"
@@ -41,23 +42,19 @@ common::GridProcessing read_processing(const checkpoint::HfConfig& files,
   common::read_grid_processor(files, kClasses, media, p);
   const auto video = files.video_processor();
   const std::int64_t max_duration = video ? common::read_size(*video, "max_duration", 300) : 300;
-  const auto resized = [grid](common::PixelRange range, std::int64_t num_frames,
-                              std::int64_t height_px, std::int64_t width_px) {
-    return common::smart_resize_video(num_frames, height_px, width_px, grid.temporal_patch_size,
-                                      grid.resize_factor(), range);
+  const auto sizes_within = [&grid](common::PixelRange range) {
+    return [=](std::int64_t num_frames, std::int64_t height_px, std::int64_t width_px) {
+      return common::smart_resize_video(num_frames, height_px, width_px, grid.temporal_patch_size,
+                                        grid.resize_factor(), range);
+    };
   };
-  p.image_size = [=, range = p.limits.image](std::int64_t height_px, std::int64_t width_px) {
-    return resized(range, grid.temporal_patch_size, height_px, width_px);
-  };
-  p.video_size = [=, range = p.limits.video](std::int64_t num_frames, std::int64_t height_px,
-                                             std::int64_t width_px) {
-    return resized(range, num_frames, height_px, width_px);
-  };
+  p.image_size = std::bind_front(sizes_within(p.limits.image), grid.temporal_patch_size);
+  p.video_size = sizes_within(p.limits.video);
   p.sample_frames = [grid, max_duration, by_length = samples_by_length(files)](
                         std::int64_t total, double video_fps, double target_fps) {
     const Clip clip(total, video_fps);
-    return by_length ? clip.sample_by_length(grid.temporal_patch_size)
-                     : clip.sample_at_rate(max_duration, target_fps);
+    return by_length ? sample_by_length(clip, grid.temporal_patch_size)
+                     : sample_at_rate(clip, max_duration, target_fps);
   };
   p.timestamp = [](double first, double) { return std::floor(first); };
   return p;

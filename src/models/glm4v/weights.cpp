@@ -11,45 +11,30 @@ using Bias = common::WeightLoader::Bias;
 
 constexpr float kMergerEpsilon = 1e-5f;  // fixed in the reference, not in config.json
 
-common::Attention load_attention(common::WeightLoader& loader, const Config& c,
-                                 const std::string& name) {
-  const std::int64_t width = c.hidden_size;
-  const Bias bias = c.attention_bias ? Bias::kYes : Bias::kNo;
-  common::Attention attention{
-      .qkv = loader.qkv(name, width, bias),
-      .proj = loader.linear(name + ".proj", width, {width}, c.has_table ? Bias::kNo : bias),
-      .num_heads = c.num_heads};
-  if (c.has_table) return attention;
-  const auto epsilon = static_cast<float>(c.rms_norm_eps);
-  attention.q_norm = loader.rms_norm(name + ".q_norm", c.head_dim(), epsilon);
-  attention.k_norm = loader.rms_norm(name + ".k_norm", c.head_dim(), epsilon);
-  return attention;
-}
-
-/// The gated MLP of a block, or of the merger.
-common::GatedMlp load_mlp(common::WeightLoader& loader, const Config& c, const std::string& name,
-                          std::int64_t features, std::int64_t wide, Bias bias) {
-  common::GatedMlp mlp = loader.gated(name, features, wide, c.hidden_act, bias);
-  mlp.limit = static_cast<float>(c.swiglu_limit);
-  return mlp;
-}
-
 common::GatedBlock load_block(common::WeightLoader& loader, const Config& c,
                               const std::string& name) {
   const std::int64_t width = c.hidden_size;
   const auto epsilon = static_cast<float>(c.rms_norm_eps);
-  const Bias bias = c.attention_bias && !c.has_table ? Bias::kYes : Bias::kNo;
+  const Bias of_qkv = c.attention_bias ? Bias::kYes : Bias::kNo;
+  const Bias of_others = c.has_table ? Bias::kNo : of_qkv;
+  const auto head_norm = [&](const char* norm) {
+    return c.has_table ? common::RmsNorm{} : loader.rms_norm(name + norm, c.head_dim(), epsilon);
+  };
   return {.norm1 = loader.rms_norm(name + ".norm1", width, epsilon),
           .norm2 = loader.rms_norm(name + ".norm2", width, epsilon),
-          .attn = load_attention(loader, c, name + ".attn"),
-          .mlp = load_mlp(loader, c, name + ".mlp", width, c.mlp_width, bias)};
+          .attn = {.qkv = loader.qkv(name + ".attn", width, of_qkv),
+                   .proj = loader.linear(name + ".attn.proj", width, {width}, of_others),
+                   .num_heads = c.num_heads,
+                   .q_norm = head_norm(".attn.q_norm"),
+                   .k_norm = head_norm(".attn.k_norm")},
+          .mlp = loader.gated(name + ".mlp", width, c.mlp_width, c.hidden_act, of_others)};
 }
 
 Merger load_merger(common::WeightLoader& loader, const Config& c) {
   const std::int64_t width = c.out_hidden_size;
   return {.proj = loader.linear("merger.proj", width, {width}, Bias::kNo),
           .norm = loader.layer_norm("merger.post_projection_norm", width, kMergerEpsilon),
-          .mlp = load_mlp(loader, c, "merger", width, c.merger_width, Bias::kNo)};
+          .mlp = loader.gated("merger", width, c.merger_width, c.hidden_act, Bias::kNo)};
 }
 
 }  // namespace
@@ -72,11 +57,13 @@ Weights load_weights(common::WeightLoader& loader, const Config& c,
   for (std::int64_t i = 0; i < c.depth; ++i) {
     const auto block = loader.block(i);
     w.blocks.push_back(load_block(loader, c, cat("blocks.", i)));
+    w.blocks.back().mlp.limit = static_cast<float>(c.swiglu_limit);
   }
   w.post_layernorm = loader.rms_norm("post_layernorm", width, epsilon);
   w.downsample =
       loader.conv("downsample", c.out_hidden_size, width, g.spatial_merge_size, Bias::kYes);
   w.merger = load_merger(loader, c);
+  w.merger.mlp.limit = static_cast<float>(c.swiglu_limit);
   return w;
 }
 

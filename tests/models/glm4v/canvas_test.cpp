@@ -15,8 +15,8 @@ namespace {
 using common::Size2d;
 using Indices = std::vector<std::int64_t>;
 
-CanvasProcessor canvas_processor(const std::string& file, const MediaOptions& media = {}) {
-  return CanvasProcessor(
+common::GridProcessor canvas_processor(const std::string& file, const MediaOptions& media = {}) {
+  return common::GridProcessor(
       read_canvas_processing(test::config_files({.preprocessor = file, .video_preprocessor = file}),
                              {.patch_size = 14}, media));
 }
@@ -56,7 +56,7 @@ TEST(Glm5Canvas, RefusesWhatNoCanvasHolds) {
 }
 
 TEST(Glm5Canvas, LimitsAreThoseOfTheFilesOrOfTheUser) {
-  const CanvasProcessor silent = canvas_processor(R"({"size": {"longest_edge": 1}})");
+  const common::GridProcessor silent = canvas_processor(R"({"size": {"longest_edge": 1}})");
   EXPECT_EQ(silent.processing().limits.image.max_pixels, 8000 * 1568);
   EXPECT_EQ(silent.processing().limits.video.max_pixels, 240000 * 1568);
   EXPECT_EQ(silent.plan_image(4000, 3000).grid, (std::array<std::int64_t, 3>{1, 154, 206}));
@@ -70,7 +70,7 @@ TEST(Glm5Canvas, LimitsAreThoseOfTheFilesOrOfTheUser) {
 }
 
 TEST(Glm5Canvas, FramesStandAtTheUpperLeftOfBlack) {
-  const CanvasProcessor processor = canvas_processor(R"({"max_image_tokens": 60})");
+  const common::GridProcessor processor = canvas_processor(R"({"max_image_tokens": 60})");
   const ItemPlan plan = processor.plan_video(6, 100, 76);
   ASSERT_EQ(plan.grid, (std::array<std::int64_t, 3>{3, 6, 8}));
   const std::vector<std::uint8_t> white(100 * 76 * 3, 255);

@@ -26,7 +26,7 @@ TEST(Glm4vConfig, DefaultsAreThoseOfTheReferenceAndOfGlm41V9B) {
   EXPECT_EQ(c.position_side(), 24);
   EXPECT_EQ(c.out_hidden_size, 4096);
   EXPECT_EQ(c.intermediate_size, 13696);
-  EXPECT_EQ(c.joined_width(), 6144);
+  EXPECT_EQ(c.grid.merge_area() * c.hidden_size, 6144);
   EXPECT_EQ(c.grid.patch_dim(), 1176);
   EXPECT_EQ(c.hidden_act, ops::Activation::kSilu);
   EXPECT_FALSE(c.attention_bias);

@@ -22,10 +22,6 @@ void check_sides(std::int64_t height_px, std::int64_t width_px) {
               " pixels: the model takes side ratios up to ", kMaxAspectRatio, ", got ", ratio);
 }
 
-std::int64_t round_to(std::int64_t value, std::int64_t factor) {
-  return static_cast<std::int64_t>(std::nearbyint(as_double(value) / as_double(factor))) * factor;
-}
-
 /// Multiple of factor at or below value / beta, at least one factor.
 std::int64_t shrink(std::int64_t value, double beta, std::int64_t factor) {
   const double steps = std::floor(as_double(value) / beta / as_double(factor));
@@ -56,6 +52,10 @@ Size2d fit(std::int64_t height_px, std::int64_t width_px, std::int64_t frames,
 }
 
 }  // namespace
+
+std::int64_t round_to(std::int64_t value, std::int64_t factor) {
+  return static_cast<std::int64_t>(std::nearbyint(as_double(value) / as_double(factor))) * factor;
+}
 
 Size2d smart_resize_image(std::int64_t height_px, std::int64_t width_px, std::int64_t factor,
                           PixelRange range) {

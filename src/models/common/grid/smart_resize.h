@@ -16,6 +16,9 @@ struct Size2d {
   friend bool operator==(const Size2d&, const Size2d&) = default;
 };
 
+/// The multiple of `factor` next to `value`, half to even.
+[[nodiscard]] std::int64_t round_to(std::int64_t value, std::int64_t factor);
+
 /// Largest ratio of the sides that the processors of the Qwen and GLM families accept.
 inline constexpr std::int64_t kMaxAspectRatio = 200;
 
