@@ -67,16 +67,4 @@ ItemPlan Processor::plan_image(std::int64_t width_px, std::int64_t height_px) co
   return common::plan_tiles(width_px, height_px, tiling, {view, tiles > 1 ? tiles + 1 : tiles});
 }
 
-void Processor::fill_frame(const ItemPlan& plan, std::int64_t index, const RgbView& frame,
-                           std::span<std::uint8_t> out) const {
-  common::check_frame(plan, index, frame, out);
-  const common::SquareView& view = processing().view;
-  const common::Tiling tiling{.cols = plan.grid[2], .rows = plan.grid[1]};
-  const std::size_t tile_bytes = static_cast<std::size_t>(tiling.count()) * view.pixel_bytes();
-  const media::Image image = common::resized(frame, plan.resized_width_px, plan.resized_height_px,
-                                             processing().engine, processing().filter);
-  common::cut_tiles(common::view_of(image), tiling, view.side_px, out.first(tile_bytes));
-  if (out.size() > tile_bytes) fill_view(frame, out.subspan(tile_bytes));
-}
-
 }  // namespace fovea::cohere_vision

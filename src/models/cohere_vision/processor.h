@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 
 #include "models/cohere_vision/config.h"
 #include "models/common/views/processing.h"
@@ -39,8 +38,6 @@ class Processor final : public common::ViewProcessor {
         max_tiles_(processing.max_tiles) {}
 
   [[nodiscard]] ItemPlan plan_image(std::int64_t width_px, std::int64_t height_px) const override;
-  void fill_frame(const ItemPlan& plan, std::int64_t index, const RgbView& frame,
-                  std::span<std::uint8_t> out) const override;
 
  private:
   Format format_;

@@ -19,7 +19,7 @@ common::ViewTower describe(const Config& c, const Processing& p) {
   common::ViewTower tower{.width = c.text_hidden_size,
                           .paths = {{.layout = common::siglip_layout(c.tower)}},
                           .facts = common::siglip_facts(c.tower)};
-  if (p.takes_videos && p.video_refusal.empty()) tower.modalities.push_back(Modality::kVideo);
+  if (p.takes_videos && p.views.video_refusal.empty()) tower.modalities.push_back(Modality::kVideo);
   tower.facts.emplace_back(
       "tiles", p.do_image_splitting
                    ? cat("of an image of up to ", p.longest_edge, " pixels a side, then all of it")

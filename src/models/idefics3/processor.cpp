@@ -81,7 +81,7 @@ void read_video(const JsonView& file, std::int64_t side_px, Processing& p) {
   if (read_edge(file, kViewSize, 364) != side_px) {
     keys += cat(keys.empty() ? "" : ", ", kViewSize);
   }
-  p.video_refusal = common::video_refusal(file, keys);
+  p.views.video_refusal = common::video_refusal(file, keys);
   common::require_number(file, "resample", 1);
   p.max_frames = common::read_size(file, "num_frames", p.max_frames);
   // size counts even where video_sampling has another.
@@ -151,14 +151,7 @@ ItemPlan Processor::plan_image(std::int64_t width_px, std::int64_t height_px) co
 ItemPlan Processor::plan_video(std::int64_t num_frames, std::int64_t width_px,
                                std::int64_t height_px) const {
   if (!p_.takes_videos) return ItemProcessor::plan_video(num_frames, width_px, height_px);
-  FOVEA_CHECK(p_.video_refusal.empty(), kUnsupported, p_.video_refusal);
-  FOVEA_CHECK(num_frames >= 1, kInvalidArgument, "a video needs at least 1 frame, got ",
-              num_frames);
-  common::check_area(width_px, height_px);
-  ItemPlan plan = common::plan_tiles(width_px, height_px, {}, {processing().view, num_frames});
-  plan.modality = Modality::kVideo;
-  plan.num_frames = num_frames;
-  plan.grid[0] = num_frames;
+  ItemPlan plan = plan_frames(num_frames, width_px, height_px);
   const Size2d first = first_size_of(plan);
   plan.target_width_px = first.width_px;
   plan.target_height_px = first.height_px;

@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "models/common/grid/smart_resize.h"
@@ -19,7 +18,6 @@ struct Processing {
   bool do_image_splitting = true;             ///< false: every image is one view
   std::int64_t max_frames = 64;               ///< sampled of a video
   bool takes_videos = false;
-  std::string video_refusal;  ///< why videos are refused; empty: they are not
 };
 
 /// @throws Error(kCorruptData) for wrong types and sizes out of bounds, Error(kUnsupported) for a

@@ -16,10 +16,4 @@ ItemPlan Processor::plan_image(std::int64_t width_px, std::int64_t height_px) co
   return common::plan_tiles(width_px, height_px, {}, {processing().view, 1});
 }
 
-void Processor::fill_frame(const ItemPlan& plan, std::int64_t index, const RgbView& frame,
-                           std::span<std::uint8_t> out) const {
-  common::check_frame(plan, index, frame, out);
-  fill_view(frame, out);
-}
-
 }  // namespace fovea::paligemma

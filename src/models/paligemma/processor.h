@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 
 #include "models/common/views/processing.h"
 #include "models/paligemma/config.h"
@@ -21,8 +20,6 @@ class Processor final : public common::ViewProcessor {
   explicit Processor(common::ViewProcessing processing) : ViewProcessor(std::move(processing)) {}
 
   [[nodiscard]] ItemPlan plan_image(std::int64_t width_px, std::int64_t height_px) const override;
-  void fill_frame(const ItemPlan& plan, std::int64_t index, const RgbView& frame,
-                  std::span<std::uint8_t> out) const override;
 };
 
 }  // namespace fovea::paligemma

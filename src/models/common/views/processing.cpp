@@ -3,8 +3,10 @@
 
 #include <vector>
 
+#include "core/check.h"
 #include "models/common/config_reader.h"
 #include "models/common/frames.h"
+#include "models/common/views/tiles.h"
 
 namespace fovea::common {
 
@@ -30,7 +32,8 @@ ViewProcessing read_view_processing(const checkpoint::HfConfig& files, const Squ
                    .filter = reference.filter,
                    .scaling = reference.without_file,
                    .assumptions = {},
-                   .sources = {}};
+                   .sources = {},
+                   .video_refusal = {}};
   const auto file = files.image_processor();
   if (file) {
     p.scaling = read_scaling(*file, reference.scaling);
@@ -47,6 +50,45 @@ ViewProcessing read_view_processing(const checkpoint::HfConfig& files, const Squ
   all.insert(all.end(), own.begin(), own.end());
   p.sources = sources_text("image", file, all);
   return p;
+}
+
+void read_video_views(const checkpoint::HfConfig& files, ViewProcessing& processing) {
+  const auto file = files.video_processor();
+  processing.sources +=
+      " " + sources_text("video", file,
+                         sourced(file, {"size", "image_mean", "image_std", "rescale_factor"}));
+  if (!file) return;
+  std::string keys = differing_keys(read_scaling(*file, kClipScaling), processing.scaling);
+  if (!has_size(*file, processing.view.side_px)) keys += keys.empty() ? "size" : ", size";
+  processing.video_refusal = video_refusal(*file, keys);
+}
+
+ItemPlan ViewProcessor::plan_frames(std::int64_t num_frames, std::int64_t width_px,
+                                    std::int64_t height_px) const {
+  FOVEA_CHECK(processing_.video_refusal.empty(), kUnsupported, processing_.video_refusal);
+  FOVEA_CHECK(num_frames >= 1, kInvalidArgument, "a video needs at least 1 frame, got ",
+              num_frames);
+  check_area(width_px, height_px);
+  ItemPlan plan = plan_tiles(width_px, height_px, {}, {processing_.view, num_frames});
+  plan.modality = Modality::kVideo;
+  plan.num_frames = num_frames;
+  plan.grid[0] = num_frames;
+  return plan;
+}
+
+void ViewProcessor::fill_frame(const ItemPlan& plan, std::int64_t index, const RgbView& frame,
+                               std::span<std::uint8_t> out) const {
+  check_frame(plan, index, frame, out);
+  const std::size_t view_bytes = processing_.view.pixel_bytes();
+  const Tiling tiling{.cols = plan.grid[2], .rows = plan.grid[1]};
+  if (tiling.count() == 1) {
+    return fill_view(frame, out.subspan(static_cast<std::size_t>(index) * view_bytes, view_bytes));
+  }
+  const auto tile_bytes = static_cast<std::size_t>(tiling.count()) * view_bytes;
+  const media::Image image = resized(frame, plan.resized_width_px, plan.resized_height_px,
+                                     processing_.engine, processing_.filter);
+  cut_tiles(view_of(image), tiling, processing_.view.side_px, out.first(tile_bytes));
+  if (out.size() > tile_bytes) fill_view(frame, out.subspan(tile_bytes));
 }
 
 void ViewProcessor::fill_view(const RgbView& image, std::span<std::uint8_t> out) const {

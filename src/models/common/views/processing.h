@@ -22,8 +22,9 @@ struct ViewProcessing {
   media::ResizeEngine engine = media::ResizeEngine::kTorchvision;
   media::ResizeFilter filter = media::ResizeFilter::kBicubic;
   PixelScaling scaling;
-  std::string assumptions;  ///< ItemProcessor::assumptions
-  std::string sources;      ///< ItemProcessor::sources
+  std::string assumptions;    ///< ItemProcessor::assumptions
+  std::string sources;        ///< ItemProcessor::sources
+  std::string video_refusal;  ///< why videos are refused; empty: they are not
 };
 
 /// A processor class of the reference.
@@ -42,16 +43,29 @@ struct ViewProcessorClass {
                                                   const ViewProcessorClass& reference,
                                                   std::initializer_list<std::string_view> keys);
 
-/// The host side of a family over views of one size, but for the views themselves.
+/// Adds what the processor file of videos says, whose frames are to become views as images do, to
+/// `sources` and `video_refusal`. @throws as read_scaling.
+void read_video_views(const checkpoint::HfConfig& files, ViewProcessing& processing);
+
+/// The host side of a family over views of one size, but for their number.
 class ViewProcessor : public ItemProcessor {
  public:
   [[nodiscard]] std::string assumptions() const final { return processing_.assumptions; }
   [[nodiscard]] std::string sources() const final { return processing_.sources; }
+  /// The tiles of plan.grid, row by row of the image, and then, where there is room for it, the
+  /// whole image; of a video its frames.
+  void fill_frame(const ItemPlan& plan, std::int64_t index, const RgbView& frame,
+                  std::span<std::uint8_t> out) const override;
 
  protected:
   explicit ViewProcessor(ViewProcessing processing) : processing_(std::move(processing)) {}
 
   [[nodiscard]] const ViewProcessing& processing() const noexcept { return processing_; }
+  /// A video with a view for every frame; plan.grid is (frames, 1, 1).
+  /// @throws Error(kUnsupported) with processing().video_refusal, Error(kInvalidArgument) for a
+  /// video without frames or area.
+  [[nodiscard]] ItemPlan plan_frames(std::int64_t num_frames, std::int64_t width_px,
+                                     std::int64_t height_px) const;
   /// Resizes an image to the sides of a view, without keeping its ratio.
   /// @param out [side, side, 3].
   void fill_view(const RgbView& image, std::span<std::uint8_t> out) const;
