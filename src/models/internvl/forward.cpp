@@ -68,16 +68,9 @@ static void add_attention(ExecContext& ctx, const Attention& layer,
   ops::linear(ctx, {.x = mixed, .weight = attn.proj, .residual = x, .rows = rows.live(), .out = x});
 }
 
-common::ViewLayout layout_of(const Config& c) {
-  return {.view = c.view,
-          .sequence = {.patches = c.view.patches()},
-          .tokens = c.view.tokens(),
-          .stages = {c.view.tokens()},
-          .chunk_stages = {}};
-}
-
-void forward(ExecContext& ctx, const Config& c, const Weights& w, const common::ViewBatch& in,
+void forward(ExecContext& ctx, const Config& c, const Weights& w, const common::ViewInputs& inputs,
              TensorView out) {
+  const common::ViewBatch& in = inputs.all;
   const Arena::Scope scope(ctx.arena);
   // x = [class embedding; conv(normalise(pixels))] + positions
   const TensorView x = ctx.arena.tensor(out.dtype, {in.count * in.sequence.rows(), c.hidden_size});

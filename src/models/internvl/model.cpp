@@ -23,10 +23,14 @@ constexpr std::array<std::string_view, 2> kNative{"InternVLForConditionalGenerat
 
 common::ViewTower describe(const Config& c, const Processing& p) {
   std::vector<Modality> modalities{Modality::kImage};
-  if (p.video_refusal.empty()) modalities.push_back(Modality::kVideo);
+  if (p.views.video_refusal.empty()) modalities.push_back(Modality::kVideo);
   return {.modalities = std::move(modalities),
           .width = c.llm_hidden_size,
-          .paths = {{.layout = layout_of(c)}},
+          .paths = {{.layout = {.view = c.view,
+                                .sequence = {.patches = c.view.patches()},
+                                .tokens = c.view.tokens(),
+                                .stages = {c.view.tokens()},
+                                .chunk_stages = {}}}},
           .facts = {
               {"depth", cat(c.num_hidden_layers)},
               {"width", cat(c.hidden_size)},
@@ -38,22 +42,7 @@ common::ViewTower describe(const Config& c, const Processing& p) {
                cat(p.min_tiles, "..", p.max_tiles, p.use_thumbnail ? " and a thumbnail" : "")}}};
 }
 
-class Model final : public common::ViewModel {
- public:
-  Model(const Config& config, const Processing& processing, Weights weights)
-      : ViewModel(describe(config, processing), std::make_unique<Processor>(processing)),
-        config_(config),
-        weights_(std::move(weights)) {}
-
-  void forward(ExecContext& ctx, PathId path, const GraphCapacity& capacity, const NamedTensors& in,
-               TensorView out) const override {
-    internvl::forward(ctx, config_, weights_, view_inputs(path, capacity, in).all, out);
-  }
-
- private:
-  Config config_;
-  Weights weights_;
-};
+using Model = common::PlainViewModel<Config, Weights>;
 
 template <Format kFormat>
 std::unique_ptr<EncoderGraphModel> make(const checkpoint::HfConfig& files,
@@ -62,7 +51,9 @@ std::unique_ptr<EncoderGraphModel> make(const checkpoint::HfConfig& files,
   const Config config = parse_config(files, is_qianfan ? Format::kQianfan : kFormat);
   const Processing processing = read_processing(files, config, media);
   Weights weights = load_weights(loader, config, processing.normalize);
-  return std::make_unique<Model>(config, processing, std::move(weights));
+  return std::make_unique<Model>(describe(config, processing),
+                                 std::make_unique<Processor>(processing), config,
+                                 std::move(weights), &forward);
 }
 
 }  // namespace

@@ -48,15 +48,12 @@ struct Weights {
 [[nodiscard]] Weights load_weights(common::WeightLoader& loader, const Config& config,
                                    const media::NormalizeTable& normalize);
 
-/// The inputs of the forward. Their further stage is that of tokens.
-[[nodiscard]] common::ViewLayout layout_of(const Config& config);
-
 /// Bytes of square views in, projected tokens out. Asynchronous on ctx.stream; safe to capture.
-/// @param in of layout_of(config).
+/// @param in whose further stage is that of tokens.
 /// @param out [views * tokens, llm_hidden_size].
 /// Source: docs/reference/internvl.md, "Forward".
 void forward(ExecContext& ctx, const Config& config, const Weights& weights,
-             const common::ViewBatch& in, TensorView out);
+             const common::ViewInputs& in, TensorView out);
 
 /// InternVL 2 to 3.5 in the authors' format, and in that of transformers.
 [[nodiscard]] const ModelFamily& chat_family() noexcept;

@@ -1,31 +1,24 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
-#include <string>
 #include <utility>
 #include <vector>
 
 #include "checkpoint/hf_config.h"
 #include "fovea/options.h"
 #include "media/normalize.h"
-#include "media/resize/resize.h"
-#include "models/common/views/inputs.h"
+#include "models/common/views/processing.h"
 #include "models/internvl/config.h"
 
 namespace fovea::internvl {
 
 /// How images and frames become square views.
 struct Processing {
-  common::SquareView view;
+  common::ViewProcessing views;
   std::int64_t min_tiles = 1;
   std::int64_t max_tiles = 12;
   bool use_thumbnail = true;  ///< the whole image as one more view, where it has several tiles
-  media::ResizeEngine engine = media::ResizeEngine::kPillow;
   media::NormalizeTable normalize{};
-  std::string video_refusal;  ///< why videos are refused; empty: they are not
-  std::string assumptions;    ///< ItemProcessor::assumptions
-  std::string sources;        ///< ItemProcessor::sources
 };
 
 /// In the authors' format the numbers of tiles stand in config.json and the rest is fixed; in that
@@ -38,9 +31,10 @@ struct Processing {
 
 /// The host side. Pixels of an image are its tiles, row by row of the image, then the thumbnail;
 /// those of a video are its frames. plan.grid is (1, tile rows, tile columns) or (frames, 1, 1).
-class Processor final : public ItemProcessor {
+class Processor final : public common::ViewProcessor {
  public:
-  explicit Processor(Processing processing) : p_(std::move(processing)) {}
+  explicit Processor(const Processing& processing)
+      : ViewProcessor(processing.views), p_(processing) {}
 
   [[nodiscard]] ItemPlan plan_image(std::int64_t width_px, std::int64_t height_px) const override;
   /// @throws Error(kUnsupported) where videos are scaled otherwise than images.
@@ -50,10 +44,6 @@ class Processor final : public ItemProcessor {
   /// Source: docs/reference/internvl.md, "Sampled frames".
   [[nodiscard]] std::vector<std::int64_t> sample_frames(std::int64_t total_frames, double video_fps,
                                                         double target_fps) const override;
-  void fill_frame(const ItemPlan& plan, std::int64_t index, const RgbView& frame,
-                  std::span<std::uint8_t> out) const override;
-  [[nodiscard]] std::string assumptions() const override { return p_.assumptions; }
-  [[nodiscard]] std::string sources() const override { return p_.sources; }
 
  private:
   Processing p_;

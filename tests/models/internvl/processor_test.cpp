@@ -108,8 +108,8 @@ TEST(InternvlProcessor, WhatAFileDoesNotSayIsThatOfTheReferencesClass) {
 }
 
 TEST(InternvlProcessor, VideosThatAreProcessedOtherwiseThanImagesAreRefusedAlone) {
-  EXPECT_EQ(native_processing("{}", "{}").video_refusal, "");
-  EXPECT_EQ(native_processing(R"({"image_mean": [0.5, 0.5, 0.5]})", "{}").video_refusal,
+  EXPECT_EQ(native_processing("{}", "{}").views.video_refusal, "");
+  EXPECT_EQ(native_processing(R"({"image_mean": [0.5, 0.5, 0.5]})", "{}").views.video_refusal,
             "video_preprocessor_config.json: videos with another image_mean than images are not "
             "supported");
   const Processor processor(native_processing("{}", R"({"size": {"height": 384, "width": 384}})"));
@@ -119,18 +119,18 @@ TEST(InternvlProcessor, VideosThatAreProcessedOtherwiseThanImagesAreRefusedAlone
 }
 
 TEST(InternvlProcessor, WithoutAFileSaysWhatItTakesForGranted) {
-  EXPECT_NE(native_processing("").assumptions.find("missing=model/preprocessor_config.json"),
+  EXPECT_NE(native_processing("").views.assumptions.find("missing=model/preprocessor_config.json"),
             std::string::npos);
-  EXPECT_EQ(
-      native_processing(R"({"image_mean": [0.5, 0.5, 0.5], "image_std": [1, 1, 1]})").assumptions,
-      "");
+  EXPECT_EQ(native_processing(R"({"image_mean": [0.5, 0.5, 0.5], "image_std": [1, 1, 1]})")
+                .views.assumptions,
+            "");
   EXPECT_EQ(chat_processor().assumptions(), "") << "fixed in the authors' code";
 }
 
 TEST(InternvlProcessor, SaysWhereEveryValueComesFrom) {
-  EXPECT_EQ(native_processing(R"({"max_patches": 6})", R"({"size": 448})").sources,
+  EXPECT_EQ(native_processing(R"({"max_patches": 6})", R"({"size": 448})").views.sources,
             "image.file=\"preprocessor_config.json\" image.given=max_patches "
-            "image.class_default=size,min_patches,image_mean,image_std,rescale_factor,resample "
+            "image.class_default=size,image_mean,image_std,rescale_factor,resample,min_patches "
             "video.file=\"video_preprocessor_config.json\" video.given=size "
             "video.class_default=image_mean,image_std,rescale_factor");
   EXPECT_EQ(chat_processor().sources(),

@@ -30,10 +30,7 @@ ViewProcessing read_view_processing(const checkpoint::HfConfig& files, const Squ
   ViewProcessing p{.view = view,
                    .engine = resize_engine(media, media::ResizeEngine::kTorchvision),
                    .filter = reference.filter,
-                   .scaling = reference.without_file,
-                   .assumptions = {},
-                   .sources = {},
-                   .video_refusal = {}};
+                   .scaling = reference.without_file};
   const auto file = files.image_processor();
   if (file) {
     p.scaling = read_scaling(*file, reference.scaling);

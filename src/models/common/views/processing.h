@@ -21,10 +21,10 @@ struct ViewProcessing {
   SquareView view;
   media::ResizeEngine engine = media::ResizeEngine::kTorchvision;
   media::ResizeFilter filter = media::ResizeFilter::kBicubic;
-  PixelScaling scaling;
-  std::string assumptions;    ///< ItemProcessor::assumptions
-  std::string sources;        ///< ItemProcessor::sources
-  std::string video_refusal;  ///< why videos are refused; empty: they are not
+  PixelScaling scaling = {};
+  std::string assumptions = {};    ///< ItemProcessor::assumptions
+  std::string sources = {};        ///< ItemProcessor::sources
+  std::string video_refusal = {};  ///< why videos are refused; empty: they are not
 };
 
 /// A processor class of the reference.
