@@ -25,39 +25,14 @@ common::ViewTower describe(const Config& c) {
   return tower;
 }
 
-class Model final : public common::ViewModel {
- public:
-  Model(Config config, Processing processing, Weights weights)
-      : ViewModel(describe(config), std::make_unique<Processor>(config, std::move(processing))),
-        config_(std::move(config)),
-        weights_(std::move(weights)) {}
-
-  void forward(ExecContext& ctx, PathId path, const GraphCapacity& capacity, const NamedTensors& in,
-               TensorView out) const override {
-    deepseek_vl2::forward(ctx, config_, weights_, view_inputs(path, capacity, in), out);
-  }
-
-  void assemble(ExecContext& ctx, PathId, TensorView rows, std::span<const ItemPart> parts,
-                std::span<const TensorView> out) const override {
-    std::int64_t taken = 0;
-    for (std::size_t i = 0; i < parts.size(); ++i) {
-      const std::int64_t count = parts[i].tokens();
-      assemble_part(ctx, config_, weights_, parts[i], row_range(rows, taken, count), out[i]);
-      taken += count;
-    }
-  }
-
- private:
-  Config config_;
-  Weights weights_;
-};
-
 std::unique_ptr<EncoderGraphModel> make(const checkpoint::HfConfig& files,
                                         const MediaOptions& media, common::WeightLoader& loader) {
   const Config config = parse_config(files);
   Processing processing = read_processing(files, media);
   Weights weights = load_weights(loader, config, processing.scaling.table());
-  return std::make_unique<Model>(config, std::move(processing), std::move(weights));
+  return std::make_unique<common::PlainViewModel<Config, Weights>>(
+      describe(config), std::make_unique<Processor>(config, std::move(processing)), config,
+      std::move(weights), &forward, &assemble_part);
 }
 
 }  // namespace

@@ -73,23 +73,40 @@ class PlainViewModel final : public ViewModel {
  public:
   using Forward = void (*)(ExecContext& ctx, const Config& config, const Weights& weights,
                            const ViewInputs& in, TensorView out);
+  /// Puts the tokens of a part of an item to their places among the rows of the whole item.
+  using AssemblePart = void (*)(ExecContext& ctx, const Config& config, const Weights& weights,
+                                const ItemPart& part, TensorView tokens, TensorView out);
 
+  /// @param place null: as ViewModel::assemble.
   PlainViewModel(ViewTower tower, std::unique_ptr<const ItemProcessor> processor, Config config,
-                 Weights weights, Forward run)
+                 Weights weights, Forward run, AssemblePart place = nullptr)
       : ViewModel(std::move(tower), std::move(processor)),
         config_(std::move(config)),
         weights_(std::move(weights)),
-        forward_(run) {}
+        forward_(run),
+        assemble_part_(place) {}
 
   void forward(ExecContext& ctx, PathId path, const GraphCapacity& capacity, const NamedTensors& in,
                TensorView out) const override {
     forward_(ctx, config_, weights_, view_inputs(path, capacity, in), out);
   }
 
+  void assemble(ExecContext& ctx, PathId path, TensorView rows, std::span<const ItemPart> parts,
+                std::span<const TensorView> out) const override {
+    if (assemble_part_ == nullptr) return ViewModel::assemble(ctx, path, rows, parts, out);
+    std::int64_t taken = 0;
+    for (std::size_t i = 0; i < parts.size(); ++i) {
+      const std::int64_t count = parts[i].tokens();
+      assemble_part_(ctx, config_, weights_, parts[i], row_range(rows, taken, count), out[i]);
+      taken += count;
+    }
+  }
+
  private:
   Config config_;
   Weights weights_;
   Forward forward_;
+  AssemblePart assemble_part_;
 };
 
 }  // namespace fovea::common
