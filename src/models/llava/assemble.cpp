@@ -4,6 +4,7 @@
 #include "fovea/tower/ops/patch.h"
 #include "fovea/tower/ops/rows.h"
 #include "models/common/views/canvas.h"
+#include "models/common/views/token_grid.h"
 #include "models/llava/model.h"
 #include "models/llava/processor.h"
 
@@ -12,18 +13,6 @@ namespace fovea::llava {
 namespace {
 
 using common::CanvasRows;
-
-/// Writes the newline as row `first` of every block of `block_rows` rows.
-void put_newlines(ExecContext& ctx, const Weights& w, TensorView out, std::int64_t block_rows,
-                  std::int64_t first) {
-  if (out.shape[0] == 0) return;
-  ops::copy_row_blocks(ctx, {.x = w.image_newline.view(),
-                             .x_block_rows = 0,
-                             .count = 1,
-                             .out = out,
-                             .out_block_rows = block_rows,
-                             .out_first = first});
-}
 
 /// The part of a range of `side` rows, number `index` of them, that a window shows.
 struct Overlap {
@@ -91,7 +80,9 @@ void assemble_image(ExecContext& ctx, const Config& config, const Weights& w, co
   std::int64_t first = part.first;
   if (first == 0) {
     ctx.stream.copy(out.data, rows.data, row_range(rows, 0, of_view).bytes());
-    put_newlines(ctx, w, canvas, c.grid.width_px + 1, c.grid.width_px);
+    if (canvas.shape[0] > 0) {
+      common::put_row(ctx, w.image_newline, canvas, c.grid.width_px + 1, c.grid.width_px);
+    }
     rows = row_range(rows, of_view, rows.shape[0] - of_view);
     first = 1;
   }
@@ -112,7 +103,7 @@ void assemble_video(ExecContext& ctx, const Config& config, const Weights& w, co
                           .out_line_rows = pooled,
                           .out = row_range(out, part.first * of_frame, part.count * of_frame)});
   const bool is_last = part.first + part.count == part.units().count;
-  if (is_last) put_newlines(ctx, w, row_range(out, out.shape[0] - 1, 1), 1, 0);
+  if (is_last) common::put_row(ctx, w.image_newline, row_range(out, out.shape[0] - 1, 1));
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <string>
 
 #include "core/check.h"
@@ -43,13 +44,10 @@ std::int64_t read_max_canvas_views(const JsonView& root) {
   constexpr std::string_view kBegin = "anyres_max_";
   constexpr std::int64_t kMost = 1024;
   const std::string text = root.string_or("vision_aspect_ratio", "anyres_max_9");
+  const char* const end = text.data() + text.size();
   std::int64_t number = 0;
-  const bool begins = text.starts_with(kBegin) && text.size() > kBegin.size();
-  bool is_number = begins && text.size() <= kBegin.size() + 4;
-  for (std::size_t i = kBegin.size(); is_number && i < text.size(); ++i) {
-    is_number = text[i] >= '0' && text[i] <= '9';
-    number = 10 * number + (text[i] - '0');
-  }
+  const bool is_number = text.starts_with(kBegin) &&
+                         std::from_chars(text.data() + kBegin.size(), end, number).ptr == end;
   FOVEA_CHECK(is_number && number >= 1 && number <= kMost, kUnsupported, root.path(),
               ": vision_aspect_ratio: expected anyres_max_N with N in [1, ", kMost, "], got ",
               text);
@@ -81,12 +79,7 @@ Config parse_config(const checkpoint::HfConfig& files, Format format) {
   Config c{.format = format,
            .kind = type == "clip_vision_model" ? Tower::kClip : Tower::kSiglip,
            .tower = {}};
-  if (c.kind == Tower::kClip) {
-    c.tower = common::read_clip(vision);
-  } else {
-    c.tower = common::read_siglip_layers(vision, {});
-    c.tower.view = common::read_square_view(vision, c.tower.view);
-  }
+  c.tower = c.kind == Tower::kClip ? common::read_clip(vision) : common::read_siglip(vision);
   check_rows(root, c);
   c.tower.num_hidden_layers =
       blocks_that_run(root, is_onevision ? -1 : -2, c.tower.num_hidden_layers);

@@ -63,19 +63,6 @@ void read_square_rule(const JsonView& file, const Config& config, Processing& p)
   if (file.bool_or("do_center_crop", is_clip)) check_sides(file, "crop_size", side_px);
 }
 
-void read_video(const checkpoint::HfConfig& files, std::int64_t side_px, Processing& p) {
-  const auto video = files.video_processor();
-  p.views.sources +=
-      cat(" ", common::sources_text(
-                   "video", video,
-                   common::sourced(video, {"size", "image_mean", "image_std", "rescale_factor"})));
-  if (!video) return;
-  const common::PixelScaling scaling = common::read_scaling(*video, common::kClipScaling);
-  std::string keys = common::differing_keys(scaling, p.views.scaling);
-  if (!common::has_size(*video, side_px)) keys += keys.empty() ? "size" : ", size";
-  p.video_refusal = common::video_refusal(*video, keys);
-}
-
 }  // namespace
 
 Processing read_processing(const checkpoint::HfConfig& files, const Config& config,
@@ -92,12 +79,11 @@ Processing read_processing(const checkpoint::HfConfig& files, const Config& conf
           {.scaling = is_square ? of_tower : common::kClipScaling, .without_file = of_tower},
           {"crop_size", kPinpoints}),
       .shortest_edge = is_square && is_clip ? side_px : 0,
-      .canvases = {},
-      .video_refusal = {}};
+      .canvases = {}};
   const auto file = files.image_processor();
   if (is_square && file) read_square_rule(*file, config, p);
   if (!is_square) read_canvas_rule(files, config, p);
-  if (config.format == Format::kOnevision) read_video(files, side_px, p);
+  if (config.format == Format::kOnevision) common::read_video_views(files, p.views);
   return p;
 }
 

@@ -69,16 +69,8 @@ ItemPlan Processor::plan_video(std::int64_t num_frames, std::int64_t width_px,
   if (p_.format != Format::kOnevision) {
     return ItemProcessor::plan_video(num_frames, width_px, height_px);
   }
-  FOVEA_CHECK(p_.video_refusal.empty(), kUnsupported, p_.video_refusal);
-  FOVEA_CHECK(num_frames >= 1, kInvalidArgument, "a video needs at least 1 frame, got ",
-              num_frames);
-  common::check_area(width_px, height_px);
-  const common::SquareView& view = processing().view;
-  ItemPlan plan = common::plan_tiles(width_px, height_px, {}, {view, num_frames});
-  plan.modality = Modality::kVideo;
-  plan.num_frames = num_frames;
-  plan.grid[0] = num_frames;
-  const std::int64_t side = pooled_side(view);
+  ItemPlan plan = plan_frames(num_frames, width_px, height_px);
+  const std::int64_t side = pooled_side(processing().view);
   plan.spec.out_rows = num_frames * side * side + 1;
   return plan;
 }
@@ -120,11 +112,8 @@ void Processor::fill_canvas(const ItemPlan& plan, const RgbView& image,
 
 void Processor::fill_frame(const ItemPlan& plan, std::int64_t index, const RgbView& frame,
                            std::span<std::uint8_t> out) const {
+  if (plan.modality == Modality::kVideo) return ViewProcessor::fill_frame(plan, index, frame, out);
   common::check_frame(plan, index, frame, out);
-  const std::size_t view_bytes = processing().view.pixel_bytes();
-  if (plan.modality == Modality::kVideo) {
-    return fill_view(frame, out.subspan(static_cast<std::size_t>(index) * view_bytes, view_bytes));
-  }
   p_.canvases.empty() ? fill_square(plan, frame, out) : fill_canvas(plan, frame, out);
 }
 

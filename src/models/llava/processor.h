@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "models/common/views/processing.h"
@@ -18,7 +17,6 @@ struct Processing {
   std::int64_t shortest_edge = 0;        ///< before the centre is cut out; 0: the ratio is not kept
   std::vector<common::Tiling> canvases;  ///< none: an image is one view
   std::int64_t max_canvas_views = 0;     ///< as in Config
-  std::string video_refusal;             ///< why videos are refused; empty: they are not
 };
 
 /// @throws Error(kCorruptData) for wrong types and canvases that contradict config.json,
