@@ -4,10 +4,8 @@
 #include <array>
 #include <memory>
 #include <utility>
-#include <vector>
 
 #include "core/check.h"
-#include "models/common/grid/inputs.h"
 #include "models/common/grid/model.h"
 
 namespace fovea::ernie4_5_vl {
@@ -27,42 +25,13 @@ common::GridTower describe(const Config& c) {
                     {"num_heads", cat(c.num_heads)}}};
 }
 
-class Model final : public common::GridModel {
- public:
-  Model(const Config& config, common::GridProcessing processing, Weights weights)
-      : GridModel(describe(config), std::move(processing)),
-        config_(config),
-        weights_(std::move(weights)) {}
-
-  [[nodiscard]] std::vector<BufferDecl> inputs(PathId,
-                                               const GraphCapacity& capacity) const override {
-    std::vector<BufferDecl> decls = common::GridInputs::declare(config_.grid, capacity);
-    for (BufferDecl& decl : PairInputs::declare(capacity)) decls.push_back(std::move(decl));
-    return decls;
-  }
-  void fill_inputs(PathId, const GraphCapacity&, std::span<const ItemPart> parts,
-                   InputWriter& writer) const override {
-    const std::vector<common::GridRun> runs = common::runs_of(config_.grid, parts);
-    common::GridInputs::fill(config_.grid, runs, writer);
-    PairInputs::fill(config_.grid, runs, writer);
-  }
-  void forward(ExecContext& ctx, PathId, const GraphCapacity&, const NamedTensors& in,
-               TensorView out) const override {
-    ernie4_5_vl::forward(ctx, config_, weights_, common::GridInputs::of(in), PairInputs::of(in),
-                         out);
-  }
-
- private:
-  Config config_;
-  Weights weights_;
-};
-
 std::unique_ptr<EncoderGraphModel> make(const checkpoint::HfConfig& files,
                                         const MediaOptions& media, common::WeightLoader& loader) {
   const Config config = parse_config(files);
   common::GridProcessing processing = read_processing(files, config.grid, media);
   Weights weights = load_weights(loader, config, processing.scaling.table());
-  return std::make_unique<Model>(config, std::move(processing), std::move(weights));
+  return std::make_unique<common::PlainGridModel<Config, Weights, PairInputs>>(
+      describe(config), std::move(processing), config, std::move(weights), &forward);
 }
 
 }  // namespace

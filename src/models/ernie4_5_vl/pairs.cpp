@@ -15,16 +15,16 @@ enum Count : std::int64_t { kJoined, kHalves, kNumCounts };
 
 }  // namespace
 
-std::vector<BufferDecl> PairInputs::declare(const GraphCapacity& capacity) {
+std::vector<BufferDecl> PairInputs::declare(const Config&, const GraphCapacity& capacity) {
   return {{kPairs, DType::kI32, {2 * capacity.tokens}}, {kPairCounts, DType::kI32, {kNumCounts}}};
 }
 
-void PairInputs::fill(const common::GridGeometry& geometry, std::span<const common::GridRun> runs,
-                      InputWriter& writer) {
+void PairInputs::fill(const Config& config, std::span<const common::GridRun> runs,
+                      const common::PatchTables&, InputWriter& writer) {
   std::int64_t joined = 0;
   std::int64_t tokens = 0;
   for (const common::GridRun& run : runs) {
-    joined += run.patches / geometry.merge_area();
+    joined += run.patches / config.grid.merge_area();
     tokens += run.tokens;
   }
   auto* pair = writer.claim(kPairs, 2 * tokens).as<std::int32_t>();
@@ -33,7 +33,7 @@ void PairInputs::fill(const common::GridGeometry& geometry, std::span<const comm
   counts[kHalves] = static_cast<std::int32_t>(2 * tokens);
   std::int64_t first = 0;  // row of a temporal patch
   for (const common::GridRun& run : runs) {
-    const std::int64_t here = run.patches / geometry.merge_area();
+    const std::int64_t here = run.patches / config.grid.merge_area();
     const std::int64_t second = here > run.tokens ? run.tokens : 0;
     for (std::int64_t token = first; token < first + run.tokens; ++token) {
       *pair++ = static_cast<std::int32_t>(token);

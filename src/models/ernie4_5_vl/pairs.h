@@ -5,8 +5,8 @@
 
 #include "fovea/tower/models/encoder_graph_model.h"
 #include "fovea/tower/ops/context.h"
-#include "models/common/geometry.h"
 #include "models/common/grid/inputs.h"
+#include "models/ernie4_5_vl/config.h"
 
 namespace fovea::ernie4_5_vl {
 
@@ -16,14 +16,12 @@ struct PairInputs {
   LiveRows joined;        ///< rows of one frame each: patches joined in space
   LiveRows halves;        ///< live rows of `pairs`
 
-  /// The buffers of a graph of `capacity`, for EncoderGraphModel::inputs.
-  [[nodiscard]] static std::vector<BufferDecl> declare(const GraphCapacity& capacity);
-  /// Writes all of them, for EncoderGraphModel::fill_inputs.
-  /// @param runs of common::runs_of, one per temporal patch. A single frame is its own second.
+  // As common::PlainGridModel says. A run is a temporal patch; a single frame is its own second.
+  [[nodiscard]] static std::vector<BufferDecl> declare(const Config& config,
+                                                       const GraphCapacity& capacity);
   /// @throws Error(kUnavailable) if a buffer holds less.
-  static void fill(const common::GridGeometry& geometry, std::span<const common::GridRun> runs,
-                   InputWriter& writer);
-  /// The buffers on the device, for a forward.
+  static void fill(const Config& config, std::span<const common::GridRun> runs,
+                   const common::PatchTables& rows, InputWriter& writer);
   [[nodiscard]] static PairInputs of(const NamedTensors& in);
 };
 

@@ -1,4 +1,4 @@
-// The input buffers of the tower: those of a grid, and the sources of rows.
+// The input buffers that tell the sources of rows.
 #include "models/hunyuan_vl/model.h"
 
 namespace fovea::hunyuan_vl {
@@ -26,25 +26,20 @@ std::int32_t* write_sources(std::int64_t token_rows, std::int64_t token_cols, st
 
 }  // namespace
 
-std::vector<BufferDecl> Inputs::declare(const common::GridGeometry& geometry,
-                                        const GraphCapacity& capacity) {
-  std::vector<BufferDecl> buffers = common::GridInputs::declare(geometry, capacity);
-  buffers.push_back({kRowSources, DType::kI32, {capacity.tokens}});
-  buffers.push_back({kLiveRows, DType::kI32, {kNumLive}});
-  return buffers;
+std::vector<BufferDecl> RowInputs::declare(const Config&, const GraphCapacity& capacity) {
+  return {{kRowSources, DType::kI32, {capacity.tokens}}, {kLiveRows, DType::kI32, {kNumLive}}};
 }
 
-void Inputs::fill(const common::GridGeometry& geometry, std::span<const ItemPart> parts,
-                  InputWriter& writer) {
-  common::GridInputs::fill(geometry, parts, writer);
+void RowInputs::fill(const Config& config, std::span<const common::GridRun> runs,
+                     const common::PatchTables&, InputWriter& writer) {
   std::int64_t num_rows = 0;
-  for (const ItemPart& part : parts) num_rows += part.tokens();
+  for (const common::GridRun& run : runs) num_rows += run.plan->spec.out_rows;
   auto* source = writer.claim(kRowSources, num_rows).as<std::int32_t>();
   auto* live = writer.claim(kLiveRows, kNumLive).as<std::int32_t>();
   std::int32_t token = 0;
-  for (const ItemPart& part : parts) {
-    const std::int64_t rows = part.plan().grid[1] / geometry.spatial_merge_size;
-    const std::int64_t cols = part.plan().grid[2] / geometry.spatial_merge_size;
+  for (const common::GridRun& run : runs) {
+    const std::int64_t rows = run.plan->grid[1] / config.grid.spatial_merge_size;
+    const std::int64_t cols = run.plan->grid[2] / config.grid.spatial_merge_size;
     source = write_sources(rows, cols, token, source);
     token += static_cast<std::int32_t>(rows * cols);
   }
@@ -53,10 +48,9 @@ void Inputs::fill(const common::GridGeometry& geometry, std::span<const ItemPart
   live[kLiveProjected] = token + 1;
 }
 
-Inputs Inputs::of(const NamedTensors& in) {
+RowInputs RowInputs::of(const NamedTensors& in) {
   const auto* live = in[kLiveRows].as<std::int32_t>();
-  return {.grid = common::GridInputs::of(in),
-          .row_sources = in[kRowSources],
+  return {.row_sources = in[kRowSources],
           .rows = {live + kLiveRowsOut},
           .mixed_rows = {live + kLiveMixed},
           .projected_rows = {live + kLiveProjected}};

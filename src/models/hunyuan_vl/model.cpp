@@ -31,7 +31,7 @@ std::unique_ptr<EncoderGraphModel> make(const checkpoint::HfConfig& files,
   const Config config = parse_config(files);
   common::GridProcessing processing = read_processing(files, config.grid, media);
   Weights weights = load_weights(loader, config, processing.scaling.table());
-  return std::make_unique<common::PlainGridModel<Config, Weights, Inputs>>(
+  return std::make_unique<common::PlainGridModel<Config, Weights, RowInputs>>(
       describe(config), std::make_unique<const Processor>(std::move(processing)), config,
       std::move(weights), &forward);
 }

@@ -42,29 +42,27 @@ struct Weights {
 /// Rows that no patch makes come before those of the tokens, once for all items of a batch.
 enum Separator : std::int32_t { kBegin, kEnd, kNewline, kNumSeparators };
 
-/// The inputs of a grid, and where every row of the result comes from.
-struct Inputs {
-  common::GridInputs grid;
+/// The inputs beside GridInputs: where every row of the result comes from.
+struct RowInputs {
   ConstTensorView row_sources;  ///< [rows] i32: a Separator, or kNumSeparators + a token
   LiveRows rows;                ///< of the result
   LiveRows mixed_rows;          ///< tokens and all separators
   LiveRows projected_rows;      ///< tokens and the newline, which pass through the projector
 
-  /// The buffers of a graph of `capacity`, whose tokens are rows, for EncoderGraphModel::inputs.
-  [[nodiscard]] static std::vector<BufferDecl> declare(const common::GridGeometry& geometry,
+  // As common::PlainGridModel says. The tokens of a capacity are rows.
+  [[nodiscard]] static std::vector<BufferDecl> declare(const Config& config,
                                                        const GraphCapacity& capacity);
-  /// Writes all of them, for EncoderGraphModel::fill_inputs. @throws as common::GridInputs::fill.
-  static void fill(const common::GridGeometry& geometry, std::span<const ItemPart> parts,
-                   InputWriter& writer);
-  /// The buffers on the device, for a forward.
-  [[nodiscard]] static Inputs of(const NamedTensors& in);
+  /// @throws Error(kUnavailable) if a buffer holds less.
+  static void fill(const Config& config, std::span<const common::GridRun> runs,
+                   const common::PatchTables& rows, InputWriter& writer);
+  [[nodiscard]] static RowInputs of(const NamedTensors& in);
 };
 
 /// The tower: bytes in, rows out. Asynchronous on ctx.stream; safe to capture.
 /// @param out [rows, text_hidden_size]: of each item begin, the rows of its token grid with a
 /// newline behind each, end. Source: docs/reference/hunyuan_vl.md, "Forward".
-void forward(ExecContext& ctx, const Config& config, const Weights& weights, const Inputs& in,
-             TensorView out);
+void forward(ExecContext& ctx, const Config& config, const Weights& weights,
+             const common::GridInputs& in, const RowInputs& rows, TensorView out);
 
 /// HunyuanOCR.
 [[nodiscard]] const ModelFamily& family() noexcept;

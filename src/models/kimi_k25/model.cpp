@@ -3,10 +3,8 @@
 
 #include <array>
 #include <memory>
-#include <span>
 #include <string_view>
 #include <utility>
-#include <vector>
 
 #include "models/common/grid/model.h"
 
@@ -16,44 +14,20 @@ namespace {
 
 constexpr std::array<std::string_view, 1> kArchitectures{"KimiK25ForConditionalGeneration"};
 
-class Model final : public common::GridModel {
- public:
-  Model(const Config& config, common::GridProcessing processing, common::MoonVitWeights weights)
-      : GridModel(common::moonvit_tower(config), std::move(processing)),
-        config_(config),
-        weights_(std::move(weights)) {}
+void forward(ExecContext& ctx, const Config& config, const common::MoonVitWeights& weights,
+             const common::GridInputs& in, const common::ChunkInputs& chunks, TensorView out) {
+  common::run_moonvit(ctx, config, weights, in, chunks, out);
+}
 
-  [[nodiscard]] std::vector<BufferDecl> inputs(PathId,
-                                               const GraphCapacity& capacity) const override {
-    std::vector<BufferDecl> decls = common::GridInputs::declare(config_.grid, capacity);
-    for (BufferDecl& decl : common::ChunkInputs::declare(config_.grid, capacity)) {
-      decls.push_back(std::move(decl));
-    }
-    return decls;
-  }
-  void fill_inputs(PathId, const GraphCapacity&, std::span<const ItemPart> parts,
-                   InputWriter& writer) const override {
-    const std::vector<common::GridRun> runs = common::runs_of(config_.grid, parts);
-    common::GridInputs::fill(config_.grid, runs, writer);
-    common::ChunkInputs::fill(weights_.times.shape[0], runs, writer);
-  }
-  void forward(ExecContext& ctx, PathId, const GraphCapacity&, const NamedTensors& in,
-               TensorView out) const override {
-    common::run_moonvit(ctx, config_, weights_, common::GridInputs::of(in),
-                        common::ChunkInputs::of(in), out);
-  }
-
- private:
-  Config config_;
-  common::MoonVitWeights weights_;
-};
+using Model = common::PlainGridModel<Config, common::MoonVitWeights, common::ChunkInputs>;
 
 std::unique_ptr<EncoderGraphModel> make(const checkpoint::HfConfig& files,
                                         const MediaOptions& media, common::WeightLoader& loader) {
   const Config config = parse_config(files);
   common::GridProcessing processing = read_processing(files, config.grid, media);
   common::MoonVitWeights weights = load_weights(loader, config, processing.scaling.table());
-  return std::make_unique<Model>(config, std::move(processing), std::move(weights));
+  return std::make_unique<Model>(common::moonvit_tower(config), std::move(processing), config,
+                                 std::move(weights), &forward);
 }
 
 }  // namespace

@@ -44,43 +44,13 @@ common::GridTower describe(const Config& c) {
                     {"window_size", cat(c.window_size)}}};
 }
 
-class Model final : public common::GridModel {
- public:
-  Model(Config config, common::GridProcessing processing, Weights weights)
-      : GridModel(describe(config), std::move(processing)),
-        config_(std::move(config)),
-        weights_(std::move(weights)) {}
-
-  [[nodiscard]] std::vector<BufferDecl> inputs(PathId,
-                                               const GraphCapacity& capacity) const override {
-    std::vector<BufferDecl> decls = common::GridInputs::declare(config_.grid, capacity);
-    for (BufferDecl& decl : WindowInputs::declare(config_.window_side(), capacity)) {
-      decls.push_back(std::move(decl));
-    }
-    return decls;
-  }
-  void fill_inputs(PathId, const GraphCapacity&, std::span<const ItemPart> parts,
-                   InputWriter& writer) const override {
-    const common::PatchTables rows = common::GridInputs::fill(config_.grid, parts, writer);
-    WindowInputs::fill(config_.grid, config_.window_side(), parts, rows, writer);
-  }
-  void forward(ExecContext& ctx, PathId, const GraphCapacity&, const NamedTensors& in,
-               TensorView out) const override {
-    qwen2_5_vl::forward(ctx, config_, weights_, common::GridInputs::of(in), WindowInputs::of(in),
-                        out);
-  }
-
- private:
-  Config config_;
-  Weights weights_;
-};
-
 std::unique_ptr<EncoderGraphModel> make(const checkpoint::HfConfig& files,
                                         const MediaOptions& media, common::WeightLoader& loader) {
   const Config config = parse_config(files);
   common::GridProcessing processing = common::read_frame_processing(files, config.grid, media);
   Weights weights = load_weights(loader, config, processing.scaling.table());
-  return std::make_unique<Model>(config, std::move(processing), std::move(weights));
+  return std::make_unique<common::PlainGridModel<Config, Weights, WindowInputs>>(
+      describe(config), std::move(processing), config, std::move(weights), &forward);
 }
 
 }  // namespace

@@ -43,7 +43,8 @@ void WindowOrder::append(const std::array<std::int64_t, 3>& grid,
   }
 }
 
-std::vector<BufferDecl> WindowInputs::declare(std::int64_t side, const GraphCapacity& capacity) {
+std::vector<BufferDecl> WindowInputs::declare(const Config& config, const GraphCapacity& capacity) {
+  const std::int64_t side = config.window_side();
   // A frame of a x b windows has at least ((a - 1) side + 1) ((b - 1) side + 1) tokens, which is
   // more than (a b - 1) side: all frames together have at most (tokens + frames (side - 1)) / side.
   const std::int64_t windows =
@@ -53,13 +54,12 @@ std::vector<BufferDecl> WindowInputs::declare(std::int64_t side, const GraphCapa
           {kLive, DType::kI32, {1}}};
 }
 
-void WindowInputs::fill(const common::GridGeometry& geometry, std::int64_t side,
-                        std::span<const ItemPart> parts, const common::PatchTables& rows,
-                        InputWriter& writer) {
+void WindowInputs::fill(const Config& config, std::span<const common::GridRun> runs,
+                        const common::PatchTables& rows, InputWriter& writer) {
   WindowOrder order;
-  for (const ItemPart& part : parts) {
-    const auto& [t, h, w] = part.plan().grid;
-    order.append({part.count, h, w}, geometry, side);
+  for (const common::GridRun& run : runs) {
+    const auto& [t, h, w] = run.plan->grid;
+    order.append({run.seqs, h, w}, config.grid, config.window_side());
   }
   reorder(order.tokens, rows.positions);
   reorder(order.tokens, rows.sources);

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "models/common/grid/inputs.h"
+#include "models/qwen2_5_vl/config.h"
 
 namespace fovea::qwen2_5_vl {
 
@@ -28,17 +29,12 @@ struct WindowInputs {
   ConstTensorView places;      ///< [tokens] i32: place of each token in the order of windows
   LiveRows windows;
 
-  /// The buffers of a graph of `capacity`.
-  /// @param side of a window, in tokens.
-  [[nodiscard]] static std::vector<BufferDecl> declare(std::int64_t side,
+  // As common::PlainGridModel says.
+  [[nodiscard]] static std::vector<BufferDecl> declare(const Config& config,
                                                        const GraphCapacity& capacity);
-  /// Writes all of them, and puts `rows` in the order of windows.
-  /// @param rows of common::GridInputs::fill for the same parts.
-  /// @throws Error(kUnavailable) if a buffer holds less.
-  static void fill(const common::GridGeometry& geometry, std::int64_t side,
-                   std::span<const ItemPart> parts, const common::PatchTables& rows,
-                   InputWriter& writer);
-  /// The buffers on the device, for a forward.
+  /// Puts `rows` in the order of windows, too. @throws Error(kUnavailable) if a buffer holds less.
+  static void fill(const Config& config, std::span<const common::GridRun> runs,
+                   const common::PatchTables& rows, InputWriter& writer);
   [[nodiscard]] static WindowInputs of(const NamedTensors& in);
 };
 

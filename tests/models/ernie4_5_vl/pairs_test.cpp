@@ -18,7 +18,7 @@ class PairInputsTest : public ::testing::Test {
  protected:
   PairInputsTest() {
     common::GridProcessing processing = test::same_size(4);
-    processing.geometry = geometry_;
+    processing.geometry = config_.grid;
     const common::GridProcessor processor(processing);
     for (const ItemPlan& plan : {processor.plan_image(16, 8), processor.plan_video(3, 8, 8)}) {
       items_.push_back({.plan = plan, .pixels = std::vector<std::uint8_t>(plan.pixel_bytes)});
@@ -27,17 +27,17 @@ class PairInputsTest : public ::testing::Test {
   void fill(test::HostInputs& inputs) const {
     const std::vector<ItemPart> parts = test::whole_items(items_);
     inputs.fill([&](InputWriter& writer) {
-      PairInputs::fill(geometry_, common::runs_of(geometry_, parts), writer);
+      PairInputs::fill(config_, common::runs_of(config_.grid, parts), {}, writer);
     });
   }
 
-  const common::GridGeometry geometry_{
-      .patch_size = 4, .temporal_patch_size = 2, .frames = common::FrameUse::kApart};
+  const Config config_{
+      .grid = {.patch_size = 4, .temporal_patch_size = 2, .frames = common::FrameUse::kApart}};
   std::vector<PreparedItem> items_;
 };
 
 TEST_F(PairInputsTest, JoinNeighboursInTimeAndASingleFrameWithItself) {
-  test::HostInputs memory(PairInputs::declare({.tokens = 4, .items = 2, .seqs = 5}));
+  test::HostInputs memory(PairInputs::declare(config_, {.tokens = 4, .items = 2, .seqs = 5}));
   fill(memory);
   const PairInputs in = PairInputs::of(memory.tensors());
   EXPECT_EQ(*in.joined.count, 5);
@@ -46,7 +46,7 @@ TEST_F(PairInputsTest, JoinNeighboursInTimeAndASingleFrameWithItself) {
 }
 
 TEST_F(PairInputsTest, BuffersThatAreTooSmallAreRefused) {
-  test::HostInputs memory(PairInputs::declare({.tokens = 3, .items = 2, .seqs = 5}));
+  test::HostInputs memory(PairInputs::declare(config_, {.tokens = 3, .items = 2, .seqs = 5}));
   test::expect_error(ErrorCode::kUnavailable, "pairs", [&] { fill(memory); });
 }
 

@@ -20,11 +20,19 @@ std::vector<std::int32_t> values(test::HostInputs& inputs, std::string_view name
 }
 
 void fill(test::HostInputs& inputs, std::span<const ItemPart> parts) {
-  inputs.fill([&](InputWriter& writer) { Inputs::fill(kSmallGrid, parts, writer); });
+  inputs.fill([&](InputWriter& writer) {
+    const std::vector<common::GridRun> runs = common::runs_of(kSmallGrid, parts);
+    const common::PatchTables rows = common::GridInputs::fill(kSmallGrid, runs, writer);
+    RowInputs::fill({.grid = kSmallGrid}, runs, rows, writer);
+  });
 }
 
 std::vector<BufferDecl> declared(std::int64_t rows) {
-  return Inputs::declare(kSmallGrid, {.tokens = rows, .items = 8, .seqs = 8});
+  const GraphCapacity capacity{.tokens = rows, .items = 8, .seqs = 8};
+  std::vector<BufferDecl> all = common::GridInputs::declare(kSmallGrid, capacity);
+  const std::vector<BufferDecl> own = RowInputs::declare({}, capacity);
+  all.insert(all.end(), own.begin(), own.end());
+  return all;
 }
 
 PreparedItem item_of(std::int64_t grid_height, std::int64_t grid_width) {

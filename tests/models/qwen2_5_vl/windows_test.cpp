@@ -78,8 +78,9 @@ TEST(WindowInputs, TheBuffersOfACapacityHoldTheWindowsOfAnyFrames) {
     for (std::int64_t height = 1; height <= 30; ++height) {
       for (std::int64_t width = 1; width <= 30; ++width) {
         const WindowOrder order = order_of({{2, 2 * height, 2 * width}}, side);
-        const auto decls = WindowInputs::declare(
-            side, {.tokens = std::ssize(order.tokens), .items = 1, .seqs = 2});
+        const auto decls =
+            WindowInputs::declare({.window_size = 28 * side},
+                                  {.tokens = std::ssize(order.tokens), .items = 1, .seqs = 2});
         ASSERT_GE(decls[0].shape[0], std::ssize(order.cu_seqlens)) << height << " x " << width;
       }
     }
@@ -92,6 +93,7 @@ class WindowInputsTest : public ::testing::Test {
   void SetUp() override {
     item_.plan.grid = {1, 10, 12};
     item_.plan.spec.units[0] = {1, 120, 30};
+    item_.plan.spec.num_seqs = 1;
     for (std::int32_t row = 0; row < 120; ++row) {
       positions_.insert(positions_.end(), 4, row);
       sources_.insert(sources_.end(), 4, 1000 + row);
@@ -104,10 +106,10 @@ class WindowInputsTest : public ::testing::Test {
 };
 
 TEST_F(WindowInputsTest, RowsMoveWithTheirTokensAndPlacesLeadBack) {
-  test::HostInputs memory(WindowInputs::declare(kSide, {.tokens = 40, .items = 2, .seqs = 2}));
+  test::HostInputs memory(WindowInputs::declare({}, {.tokens = 40, .items = 2, .seqs = 2}));
   const std::vector<ItemPart> parts{ItemPart::whole(item_, 0)};
   memory.fill([&](InputWriter& writer) {
-    WindowInputs::fill(kGeometry, kSide, parts, {positions_, sources_}, writer);
+    WindowInputs::fill({}, common::runs_of(kGeometry, parts), {positions_, sources_}, writer);
   });
   const WindowInputs in = WindowInputs::of(memory.tensors());
   EXPECT_EQ(*in.windows.count, 4);
@@ -131,14 +133,15 @@ TEST_F(WindowInputsTest, APartOfAVideoHasTheWindowsOfItsFrames) {
   PreparedItem video;
   video.plan.grid = {5, 10, 12};
   video.plan.spec.units[0] = {5, 120, 30};
+  video.plan.spec.num_seqs = 5;
   const auto windows = [&](const ItemPart& part) {
-    test::HostInputs memory(WindowInputs::declare(kSide, {.tokens = 90, .items = 1, .seqs = 3}));
+    test::HostInputs memory(WindowInputs::declare({}, {.tokens = 90, .items = 1, .seqs = 3}));
     const std::vector<ItemPart> parts{part};
     const Ints::size_type patches = 4 * static_cast<Ints::size_type>(part.patches());
     Ints positions(patches);
     Ints sources(patches);
     memory.fill([&](InputWriter& writer) {
-      WindowInputs::fill(kGeometry, kSide, parts, {positions, sources}, writer);
+      WindowInputs::fill({}, common::runs_of(kGeometry, parts), {positions, sources}, writer);
     });
     const WindowInputs in = WindowInputs::of(memory.tensors());
     return std::pair(test::ints(in.cu_seqlens, *in.windows.count + 1),

@@ -3,6 +3,8 @@
 
 #include <cstdint>
 
+#include "models/common/grid/moonvit.h"
+
 namespace fovea::common {
 
 namespace {
@@ -20,14 +22,15 @@ std::int32_t* write_row(std::int32_t* row, std::int64_t a, std::int64_t b, std::
 
 }  // namespace
 
-std::vector<BufferDecl> ChunkInputs::declare(const GridGeometry& geometry,
+std::vector<BufferDecl> ChunkInputs::declare(const MoonVitConfig& config,
                                              const GraphCapacity& capacity) {
-  return {{kTimes, DType::kI32, {patch_capacity(geometry, capacity), 4}},
-          {kMeans, DType::kI32, {capacity.tokens * geometry.merge_area(), 4}},
+  return {{kTimes, DType::kI32, {patch_capacity(config.grid, capacity), 4}},
+          {kMeans, DType::kI32, {capacity.tokens * config.grid.merge_area(), 4}},
           {kPlaces, DType::kI32, {1}}};
 }
 
-void ChunkInputs::fill(std::int64_t time_rows, std::span<const GridRun> runs, InputWriter& writer) {
+void ChunkInputs::fill(const MoonVitConfig& config, std::span<const GridRun> runs,
+                       const PatchTables&, InputWriter& writer) {
   const auto places_of = [](const GridRun& run) {  // in each frame of a chunk
     return run.plan->grid[1] * run.plan->grid[2];
   };
@@ -46,7 +49,7 @@ void ChunkInputs::fill(std::int64_t time_rows, std::span<const GridRun> runs, In
     const std::int64_t frames = run.patches / here;
     for (std::int64_t patch = 0; patch < run.patches; ++patch) {
       const std::int64_t row = frames > 1 ? 1 + patch / here : 0;  // an image has no time
-      time = write_row(time, 0, row, 1, time_rows);
+      time = write_row(time, 0, row, 1, 1 + config.init_pos_emb_time);
     }
     for (std::int64_t place = 0; place < here; ++place) {
       mean = write_row(mean, first + place, frames, here, 0);

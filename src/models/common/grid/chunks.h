@@ -5,10 +5,11 @@
 
 #include "fovea/tower/models/encoder_graph_model.h"
 #include "fovea/tower/ops/context.h"
-#include "models/common/geometry.h"
 #include "models/common/grid/inputs.h"
 
 namespace fovea::common {
+
+struct MoonVitConfig;
 
 /// The inputs of a tower over chunks of frames beside GridInputs: the time of a patch, and the
 /// patches that become one.
@@ -18,14 +19,12 @@ struct ChunkInputs {
                           ///< of a chunk, as MeanRowBlocksArgs::runs
   LiveRows places;        ///< live rows of `means`
 
-  /// The buffers of a graph of `capacity`, for EncoderGraphModel::inputs.
-  [[nodiscard]] static std::vector<BufferDecl> declare(const GridGeometry& geometry,
+  // As PlainGridModel says. A run is a chunk.
+  [[nodiscard]] static std::vector<BufferDecl> declare(const MoonVitConfig& config,
                                                        const GraphCapacity& capacity);
-  /// Writes all of them, for EncoderGraphModel::fill_inputs.
-  /// @param time_rows of MoonVitWeights::times. @param runs of runs_of, one per chunk.
   /// @throws Error(kUnavailable) if a buffer holds less.
-  static void fill(std::int64_t time_rows, std::span<const GridRun> runs, InputWriter& writer);
-  /// The buffers on the device, for a forward.
+  static void fill(const MoonVitConfig& config, std::span<const GridRun> runs,
+                   const PatchTables& rows, InputWriter& writer);
   [[nodiscard]] static ChunkInputs of(const NamedTensors& in);
 };
 

@@ -57,12 +57,17 @@ class GridModel : public EncoderGraphModel {
 };
 
 /// The model of a family that has nothing of its own but a forward and, where that reads more than
-/// GridInputs, its inputs. @param Inputs with the functions declare, fill and of of GridInputs.
-template <class Config, class Weights, class Inputs = GridInputs>
+/// GridInputs, further inputs. @param Further structs with the functions
+///   static std::vector<BufferDecl> declare(const Config& config, const GraphCapacity& capacity);
+///   static void fill(const Config& config, std::span<const GridRun> runs, const PatchTables& rows,
+///                    InputWriter& writer);
+///   static Further of(const NamedTensors& in);
+/// like those of GridInputs. `fill` may change `rows`, which GridInputs has written.
+template <class Config, class Weights, class... Further>
 class PlainGridModel final : public GridModel {
  public:
   using Forward = void (*)(ExecContext& ctx, const Config& config, const Weights& weights,
-                           const Inputs& in, TensorView out);
+                           const GridInputs& in, const Further&... further, TensorView out);
 
   /// @param host GridProcessing, or a processor of the family's own.
   template <class Host>
@@ -72,17 +77,24 @@ class PlainGridModel final : public GridModel {
         weights_(std::move(weights)),
         forward_(run) {}
 
-  [[nodiscard]] std::vector<BufferDecl> inputs(PathId,
+  [[nodiscard]] std::vector<BufferDecl> inputs(PathId path,
                                                const GraphCapacity& capacity) const override {
-    return Inputs::declare(geometry(), capacity);
+    std::vector<BufferDecl> decls = GridModel::inputs(path, capacity);
+    [[maybe_unused]] const auto append = [&](const std::vector<BufferDecl>& more) {
+      decls.insert(decls.end(), more.begin(), more.end());
+    };
+    (append(Further::declare(config_, capacity)), ...);
+    return decls;
   }
   void fill_inputs(PathId, const GraphCapacity&, std::span<const ItemPart> parts,
                    InputWriter& writer) const override {
-    Inputs::fill(geometry(), parts, writer);
+    const std::vector<GridRun> runs = runs_of(geometry(), parts);
+    [[maybe_unused]] const PatchTables rows = GridInputs::fill(geometry(), runs, writer);
+    (Further::fill(config_, runs, rows, writer), ...);
   }
   void forward(ExecContext& ctx, PathId, const GraphCapacity&, const NamedTensors& in,
                TensorView out) const override {
-    forward_(ctx, config_, weights_, Inputs::of(in), out);
+    forward_(ctx, config_, weights_, GridInputs::of(in), Further::of(in)..., out);
   }
 
  private:

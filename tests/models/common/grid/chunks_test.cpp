@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "models/common/grid/moonvit.h"
 #include "models/common/grid/same_size.h"
 #include "models/host_inputs.h"
 #include "support/expect_error.h"
@@ -17,7 +18,7 @@ class ChunkInputsTest : public ::testing::Test {
  protected:
   ChunkInputsTest() {
     GridProcessing processing = test::same_size(4);
-    processing.geometry = geometry_;
+    processing.geometry = config_.grid;
     const GridProcessor processor(processing);
     for (const ItemPlan& plan : {processor.plan_image(8, 8), processor.plan_video(5, 8, 8)}) {
       items_.push_back({.plan = plan, .pixels = std::vector<std::uint8_t>(plan.pixel_bytes)});
@@ -25,17 +26,19 @@ class ChunkInputsTest : public ::testing::Test {
   }
   void fill(test::HostInputs& inputs) const {
     const std::vector<ItemPart> parts = test::whole_items(items_);
-    inputs.fill(
-        [&](InputWriter& writer) { ChunkInputs::fill(5, runs_of(geometry_, parts), writer); });
+    inputs.fill([&](InputWriter& writer) {
+      ChunkInputs::fill(config_, runs_of(config_.grid, parts), {}, writer);
+    });
   }
 
-  const GridGeometry geometry_{
-      .patch_size = 4, .temporal_patch_size = 4, .frames = FrameUse::kTogether};
+  const MoonVitConfig config_{
+      .init_pos_emb_time = 4,
+      .grid = {.patch_size = 4, .temporal_patch_size = 4, .frames = FrameUse::kTogether}};
   std::vector<PreparedItem> items_;
 };
 
 TEST_F(ChunkInputsTest, FramesOfAChunkHaveTimesAndImagesNone) {
-  test::HostInputs memory(ChunkInputs::declare(geometry_, {.tokens = 3, .items = 2, .seqs = 9}));
+  test::HostInputs memory(ChunkInputs::declare(config_, {.tokens = 3, .items = 2, .seqs = 9}));
   fill(memory);
   const ChunkInputs in = ChunkInputs::of(memory.tensors());
   ChunkInts frames;
@@ -47,7 +50,7 @@ TEST_F(ChunkInputsTest, FramesOfAChunkHaveTimesAndImagesNone) {
 }
 
 TEST_F(ChunkInputsTest, APlaceIsTheMeanOfTheFramesThatAChunkHas) {
-  test::HostInputs memory(ChunkInputs::declare(geometry_, {.tokens = 3, .items = 2, .seqs = 9}));
+  test::HostInputs memory(ChunkInputs::declare(config_, {.tokens = 3, .items = 2, .seqs = 9}));
   fill(memory);
   const ChunkInputs in = ChunkInputs::of(memory.tensors());
   EXPECT_EQ(*in.places.count, 12);
@@ -59,7 +62,7 @@ TEST_F(ChunkInputsTest, APlaceIsTheMeanOfTheFramesThatAChunkHas) {
 }
 
 TEST_F(ChunkInputsTest, BuffersThatAreTooSmallAreRefused) {
-  test::HostInputs memory(ChunkInputs::declare(geometry_, {.tokens = 3, .items = 2, .seqs = 1}));
+  test::HostInputs memory(ChunkInputs::declare(config_, {.tokens = 3, .items = 2, .seqs = 1}));
   test::expect_error(ErrorCode::kUnavailable, "times", [&] { fill(memory); });
 }
 
