@@ -158,4 +158,10 @@ std::string missing_text(const std::string& file, bool has_file,
   return cat("missing=", file, has_file ? cat(" keys=", keys) : "", values);
 }
 
+void check_tower_size(const JsonView& file, std::string_view key, std::int64_t expected) {
+  const std::int64_t got = read_size(file, key, expected);
+  FOVEA_CHECK(got == expected, kCorruptData, file.path(), ".", key, ": ", got,
+              " contradicts config.json, which says ", expected);
+}
+
 }  // namespace fovea::common

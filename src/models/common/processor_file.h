@@ -114,4 +114,8 @@ struct Assumption {
 [[nodiscard]] std::string missing_text(const std::string& file, bool has_file,
                                        std::initializer_list<Assumption> assumptions);
 
+/// Requires the number that the tower has, where the file has the key.
+/// @throws Error(kCorruptData) naming the key for another.
+void check_tower_size(const JsonView& file, std::string_view key, std::int64_t expected);
+
 }  // namespace fovea::common

@@ -55,12 +55,6 @@ Size2d checked_size(const Config& c, std::int64_t height_px, std::int64_t width_
   return size;
 }
 
-void check_same(const JsonView& file, std::string_view key, std::int64_t expected) {
-  const std::int64_t value = common::read_size(file, key, expected);
-  FOVEA_CHECK(value == expected, kCorruptData, file.path(), ".", key, ": ", value,
-              " contradicts config.json, which says ", expected);
-}
-
 /// The tower maps bytes to values from -1 to 1 by itself: a file must change nothing before that.
 void check_scaling(const JsonView& file) {
   common::require_flag(file, "do_resize", true);
@@ -79,8 +73,8 @@ void check_scaling(const JsonView& file) {
 std::int64_t read_tokens(const std::optional<JsonView>& file, const common::GridGeometry& grid,
                          std::int64_t fallback) {
   if (!file) return fallback;
-  check_same(*file, "patch_size", grid.patch_size);
-  check_same(*file, "pooling_kernel_size", grid.spatial_merge_size);
+  common::check_tower_size(*file, "patch_size", grid.patch_size);
+  common::check_tower_size(*file, "pooling_kernel_size", grid.spatial_merge_size);
   check_scaling(*file);
   const std::int64_t tokens = common::read_size(*file, "max_soft_tokens", fallback);
   FOVEA_CHECK(std::ranges::find(kTokenLimits, tokens) != kTokenLimits.end(), kUnsupported,

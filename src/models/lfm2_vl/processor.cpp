@@ -28,12 +28,6 @@ std::int64_t nearest(std::int64_t side, std::int64_t factor, std::int64_t least)
   return std::max(least, static_cast<std::int64_t>(steps) * factor);
 }
 
-void check_same(const JsonView& file, std::string_view key, std::int64_t expected) {
-  const std::int64_t value = common::read_size(file, key, expected);
-  FOVEA_CHECK(value == expected, kCorruptData, file.path(), ".", key, ": ", value,
-              " contradicts config.json, which says ", expected);
-}
-
 /// The least and the most tokens of a view at its own size.
 struct TokenRange {
   std::int64_t min_image_tokens = 64;
@@ -42,8 +36,8 @@ struct TokenRange {
 
 void read_file(const JsonView& file, Processing& p, TokenRange& tokens) {
   const GridGeometry& g = p.grid.geometry;
-  check_same(file, "encoder_patch_size", g.patch_size);
-  check_same(file, "downsample_factor", g.spatial_merge_size);
+  common::check_tower_size(file, "encoder_patch_size", g.patch_size);
+  common::check_tower_size(file, "downsample_factor", g.spatial_merge_size);
   p.grid.scaling = common::read_scaling(file, p.grid.scaling);
   common::require_number(file, "resample", 2);  // bilinear
   p.do_image_splitting = file.bool_or("do_image_splitting", p.do_image_splitting);
@@ -66,41 +60,10 @@ void read_file(const JsonView& file, Processing& p, TokenRange& tokens) {
   check_order("image_tokens", tokens.min_image_tokens, tokens.max_image_tokens);
 }
 
-}  // namespace
-
-Processing read_processing(const checkpoint::HfConfig& files, const GridGeometry& geometry,
-                           const MediaOptions& media) {
-  Processing p{.grid = {.geometry = geometry,
-                        .engine = common::resize_engine(media, media::ResizeEngine::kTorchvision),
-                        .filter = media::ResizeFilter::kBilinear}};
-  TokenRange tokens;
-  const auto file = files.image_processor();
-  if (file) read_file(*file, p, tokens);
-  if (!p.do_image_splitting) p.min_tiles = p.max_tiles = 1;
-  const std::int64_t factor = geometry.resize_factor();
-  FOVEA_CHECK(p.tile_size % factor == 0, kUnsupported, file ? file->path() : files.directory,
-              ".tile_size: ", p.tile_size, " is not a multiple of ", factor);
-  p.grid.limits.image = {tokens.min_image_tokens * factor * factor,
-                         tokens.max_image_tokens * factor * factor};
-  p.grid.assumptions = common::missing_text(
-      file ? file->path() : files.directory + "/preprocessor_config.json", file.has_value(),
-      {common::assumed(file, "min_image_tokens", cat(tokens.min_image_tokens)),
-       common::assumed(file, "max_image_tokens", cat(tokens.max_image_tokens)),
-       common::assumed(file, "max_tiles", cat(p.max_tiles)),
-       common::assumed(file, "tile_size", cat(p.tile_size)),
-       common::assumed(file, "image_mean", common::channel_text(p.grid.scaling.image_mean)),
-       common::assumed(file, "image_std", common::channel_text(p.grid.scaling.image_std))});
-  p.grid.sources = common::sources_text(
-      "image", file,
-      common::sourced(file, {"min_image_tokens", "max_image_tokens", "do_image_splitting",
-                             "min_tiles", "max_tiles", "tile_size", "use_thumbnail",
-                             "max_pixels_tolerance", "image_mean", "image_std"}));
-  return p;
-}
-
-Size2d Processor::whole_size(std::int64_t height_px, std::int64_t width_px) const {
-  const std::int64_t factor = p_.grid.geometry.resize_factor();
-  const common::PixelRange range = p_.grid.limits.image;
+/// Size of an image as a view of its own.
+Size2d whole_size(const Processing& p, std::int64_t height_px, std::int64_t width_px) {
+  const std::int64_t factor = p.grid.geometry.resize_factor();
+  const common::PixelRange range = p.grid.limits.image;
   const double pixels = as_double(height_px) * as_double(width_px);
   const Size2d rounded{nearest(height_px, factor, factor), nearest(width_px, factor, factor)};
   const std::int64_t area = rounded.height_px * rounded.width_px;
@@ -123,17 +86,76 @@ Size2d Processor::whole_size(std::int64_t height_px, std::int64_t width_px) cons
   return rounded;
 }
 
-bool Processor::is_large(std::int64_t height_px, std::int64_t width_px) const {
-  const GridGeometry& g = p_.grid.geometry;
+/// Whether it has too many pixels for that.
+bool is_large(const Processing& p, std::int64_t height_px, std::int64_t width_px) {
+  const GridGeometry& g = p.grid.geometry;
   const std::int64_t area = nearest(height_px, g.resize_factor(), g.patch_size) *
                             nearest(width_px, g.resize_factor(), g.patch_size);
-  return as_double(area) > as_double(p_.grid.limits.image.max_pixels) * p_.max_pixels_tolerance;
+  return as_double(area) > as_double(p.grid.limits.image.max_pixels) * p.max_pixels_tolerance;
+}
+
+std::vector<ItemPlan> views_of(const Processing& p, const ItemPlan& plan) {
+  const GridGeometry& g = p.grid.geometry;
+  const std::int64_t tiles = plan.grid[1] * plan.grid[2];
+  if (tiles == 1) return {common::plan_view(g, {plan.resized_height_px, plan.resized_width_px})};
+  std::vector<ItemPlan> views(static_cast<std::size_t>(tiles),
+                              common::plan_view(g, {p.tile_size, p.tile_size}));
+  if (p.use_thumbnail) {
+    views.push_back(
+        common::plan_view(g, whole_size(p, plan.source_height_px, plan.source_width_px)));
+  }
+  return views;
+}
+
+std::int64_t least_view_tokens(const Processing& p) {
+  const std::int64_t factor = p.grid.geometry.resize_factor();
+  const common::PixelRange range = p.grid.limits.image;
+  // An image that is shrunk to the most tokens keeps a quarter of them: both sides are rounded down
+  // to whole tokens, of which each keeps more than half.
+  const std::int64_t pixels =
+      std::min({range.min_pixels, range.max_pixels / 4, p.tile_size * p.tile_size});
+  return std::max<std::int64_t>(1, pixels / (factor * factor));
+}
+
+}  // namespace
+
+Processing read_processing(const checkpoint::HfConfig& files, const GridGeometry& geometry,
+                           const MediaOptions& media) {
+  Processing p{.grid = {.geometry = geometry,
+                        .engine = common::resize_engine(media, media::ResizeEngine::kTorchvision),
+                        .filter = media::ResizeFilter::kBilinear,
+                        .has_grid_thw = false}};
+  TokenRange tokens;
+  const auto file = files.image_processor();
+  if (file) read_file(*file, p, tokens);
+  if (!p.do_image_splitting) p.min_tiles = p.max_tiles = 1;
+  const std::int64_t factor = geometry.resize_factor();
+  FOVEA_CHECK(p.tile_size % factor == 0, kUnsupported, file ? file->path() : files.directory,
+              ".tile_size: ", p.tile_size, " is not a multiple of ", factor);
+  p.grid.limits.image = {tokens.min_image_tokens * factor * factor,
+                         tokens.max_image_tokens * factor * factor};
+  p.grid.assumptions = common::missing_text(
+      file ? file->path() : files.directory + "/preprocessor_config.json", file.has_value(),
+      {common::assumed(file, "min_image_tokens", cat(tokens.min_image_tokens)),
+       common::assumed(file, "max_image_tokens", cat(tokens.max_image_tokens)),
+       common::assumed(file, "max_tiles", cat(p.max_tiles)),
+       common::assumed(file, "tile_size", cat(p.tile_size)),
+       common::assumed(file, "image_mean", common::channel_text(p.grid.scaling.image_mean)),
+       common::assumed(file, "image_std", common::channel_text(p.grid.scaling.image_std))});
+  p.grid.sources = common::sources_text(
+      "image", file,
+      common::sourced(file, {"min_image_tokens", "max_image_tokens", "do_image_splitting",
+                             "min_tiles", "max_tiles", "tile_size", "use_thumbnail",
+                             "max_pixels_tolerance", "image_mean", "image_std"}));
+  p.grid.least_view_tokens = least_view_tokens(p);
+  p.grid.views_of = [p](const ItemPlan& plan) { return views_of(p, plan); };
+  return p;
 }
 
 ItemPlan Processor::plan_image(std::int64_t width_px, std::int64_t height_px) const {
   common::check_area(width_px, height_px);
-  const Size2d whole = whole_size(height_px, width_px);
-  const bool is_split = p_.max_tiles > 1 && is_large(height_px, width_px);
+  const Size2d whole = whole_size(p_, height_px, width_px);
+  const bool is_split = p_.max_tiles > 1 && is_large(p_, height_px, width_px);
   const Tiling tiling = is_split ? common::nearest_tiling(width_px, height_px, p_.tile_size,
                                                           p_.min_tiles, p_.max_tiles)
                                  : Tiling{};
@@ -147,38 +169,8 @@ ItemPlan Processor::plan_image(std::int64_t width_px, std::int64_t height_px) co
   plan.target_width_px = std::max(resized.width_px, whole.width_px);
   plan.target_height_px = std::max(resized.height_px, whole.height_px);
   plan.grid = {1, tiling.rows, tiling.cols};
-  for (const ItemPlan& view : views_of(plan)) {
-    plan.pixel_bytes += view.pixel_bytes;
-    plan.spec.input_rows += view.spec.input_rows;
-  }
-  plan.unit_bytes[0] = plan.pixel_bytes;
-  plan.spec.out_rows = plan.spec.input_rows / p_.grid.geometry.merge_area();
-  plan.spec.num_seqs = 1;  // sequences are views, whose number the capacity in tokens bounds
-  plan.spec.path_tokens[0] = plan.spec.out_rows;
-  plan.spec.units[0] = {1, plan.spec.input_rows, plan.spec.out_rows};
+  common::count_views(p_.grid.geometry, views_of(p_, plan), plan);
   return plan;
-}
-
-std::vector<ItemPlan> Processor::views_of(const ItemPlan& plan) const {
-  const GridGeometry& g = p_.grid.geometry;
-  const std::int64_t tiles = plan.grid[1] * plan.grid[2];
-  if (tiles == 1) return {common::plan_view(g, {plan.resized_height_px, plan.resized_width_px})};
-  std::vector<ItemPlan> views(static_cast<std::size_t>(tiles),
-                              common::plan_view(g, {p_.tile_size, p_.tile_size}));
-  if (p_.use_thumbnail) {
-    views.push_back(common::plan_view(g, whole_size(plan.source_height_px, plan.source_width_px)));
-  }
-  return views;
-}
-
-std::int64_t Processor::least_view_tokens() const {
-  const std::int64_t factor = p_.grid.geometry.resize_factor();
-  const common::PixelRange range = p_.grid.limits.image;
-  // An image that is shrunk to the most tokens keeps a quarter of them: both sides are rounded down
-  // to whole tokens, of which each keeps more than half.
-  const std::int64_t pixels =
-      std::min({range.min_pixels, range.max_pixels / 4, p_.tile_size * p_.tile_size});
-  return std::max<std::int64_t>(1, pixels / (factor * factor));
 }
 
 void Processor::fill_frame(const ItemPlan& plan, std::int64_t index, const RgbView& frame,
@@ -195,18 +187,9 @@ void Processor::fill_frame(const ItemPlan& plan, std::int64_t index, const RgbVi
                                               grid.engine, grid.filter);
   common::cut_tiles(common::view_of(canvas), tiling, p_.tile_size, out.first(canvas.rgb.size()));
   if (out.size() == canvas.rgb.size()) return;
-  const Size2d whole = whole_size(plan.source_height_px, plan.source_width_px);
+  const Size2d whole = whole_size(p_, plan.source_height_px, plan.source_width_px);
   common::resize(frame, whole.width_px, whole.height_px, grid.engine, grid.filter,
                  out.subspan(canvas.rgb.size()));
-}
-
-ItemPlan Processor::plan_grid(Modality modality, const std::array<std::int64_t, 3>& grid) const {
-  return ItemProcessor::plan_grid(modality, grid);
-}
-
-void Processor::fill_pixel_values(const ItemPlan& plan, const ConstTensorView& values,
-                                  std::span<std::uint8_t> out) const {
-  ItemProcessor::fill_pixel_values(plan, values, out);
 }
 
 }  // namespace fovea::lfm2_vl

@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <span>
 #include <utility>
-#include <vector>
 
 #include "checkpoint/hf_config.h"
 #include "fovea/options.h"
@@ -37,24 +36,10 @@ class Processor final : public common::GridProcessor {
       : GridProcessor(processing.grid), p_(std::move(processing)) {}
 
   [[nodiscard]] ItemPlan plan_image(std::int64_t width_px, std::int64_t height_px) const override;
-  [[nodiscard]] ItemPlan plan_grid(Modality modality,
-                                   const std::array<std::int64_t, 3>& grid) const override;
   void fill_frame(const ItemPlan& plan, std::int64_t index, const RgbView& frame,
                   std::span<std::uint8_t> out) const override;
-  void fill_pixel_values(const ItemPlan& plan, const ConstTensorView& values,
-                         std::span<std::uint8_t> out) const override;
-
-  /// Plans of the views of an item, in the order of their pixels and rows.
-  [[nodiscard]] std::vector<ItemPlan> views_of(const ItemPlan& plan) const;
-  /// No view has fewer tokens.
-  [[nodiscard]] std::int64_t least_view_tokens() const;
 
  private:
-  /// Size of an image as a view of its own.
-  [[nodiscard]] common::Size2d whole_size(std::int64_t height_px, std::int64_t width_px) const;
-  /// Whether it has too many pixels for that.
-  [[nodiscard]] bool is_large(std::int64_t height_px, std::int64_t width_px) const;
-
   Processing p_;
 };
 

@@ -52,7 +52,7 @@ class Model final : public common::GridModel {
 
   void fill_inputs(PathId, const GraphCapacity&, std::span<const ItemPart> parts,
                    InputWriter& writer) const override {
-    const common::ViewRuns views(parts,
+    const common::ViewRuns views(config_.grid, parts,
                                  [this](const ItemPlan& plan) { return views_.views_of(plan); });
     const common::PatchTables rows = common::GridInputs::fill(config_.grid, views.runs(), writer);
     WindowInputs::fill(config_.tower.view.grid(), views.runs(), rows, writer);

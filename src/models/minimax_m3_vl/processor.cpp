@@ -25,16 +25,10 @@ struct Sampling {
   std::int64_t max_frames = 768;
 };
 
-void check_same(const JsonView& file, std::string_view key, std::int64_t expected) {
-  const std::int64_t value = common::read_size(file, key, expected);
-  FOVEA_CHECK(value == expected, kCorruptData, file.path(), ".", key, ": ", value,
-              " contradicts config.json, which says ", expected);
-}
-
 void check_file(const JsonView& file, const common::GridGeometry& g) {
-  check_same(file, "patch_size", g.patch_size);
-  check_same(file, "temporal_patch_size", g.temporal_patch_size);
-  check_same(file, "merge_size", g.spatial_merge_size);
+  common::check_tower_size(file, "patch_size", g.patch_size);
+  common::check_tower_size(file, "temporal_patch_size", g.temporal_patch_size);
+  common::check_tower_size(file, "merge_size", g.spatial_merge_size);
   common::require_number(file, "resample", 3);  // bicubic
 }
 

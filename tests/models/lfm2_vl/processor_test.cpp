@@ -30,7 +30,7 @@ Processor processor_of(const std::string& file) {
 
 Sides sides_of(const Processor& processor, const ItemPlan& plan) {
   Sides sides;
-  for (const ItemPlan& view : processor.views_of(plan)) {
+  for (const ItemPlan& view : processor.processing().views_of(plan)) {
     sides.push_back({view.grid[1], view.grid[2]});
   }
   return sides;
@@ -92,7 +92,7 @@ TEST(Lfm2VlProcessor, NoViewHasFewerTokensThanItSays) {
         least = std::min(least, rows * cols / 4);
       }
     });
-    EXPECT_GE(least, processor.least_view_tokens()) << file;
+    EXPECT_GE(least, processor.processing().least_view_tokens) << file;
   }
 }
 
@@ -149,7 +149,7 @@ std::vector<std::uint8_t> patches_of(const Processor& processor, const ItemPlan&
                                      std::span<const std::uint8_t> pixels) {
   const std::int64_t side = processor.processing().geometry.patch_size;
   std::vector<std::uint8_t> patches;
-  for (const ItemPlan& view : processor.views_of(plan)) {
+  for (const ItemPlan& view : processor.processing().views_of(plan)) {
     for (std::int64_t patch = 0; patch < view.spec.input_rows; ++patch) {
       const std::int64_t top = patch / view.grid[2] * side;
       const std::int64_t left = patch % view.grid[2] * side;

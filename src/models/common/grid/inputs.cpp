@@ -53,17 +53,12 @@ std::int64_t patch_capacity(const GridGeometry& geometry, const GraphCapacity& c
          std::min(geometry.frames_apart(), std::max<std::int64_t>(capacity.seqs, 1));
 }
 
-ItemPlan plan_view(const GridGeometry& geometry, Size2d size) {
-  ItemPlan plan;
-  plan.resized_height_px = size.height_px;
-  plan.resized_width_px = size.width_px;
-  plan.grid = {1, size.height_px / geometry.patch_size, size.width_px / geometry.patch_size};
-  plan.pixel_bytes = static_cast<std::size_t>(size.height_px * size.width_px * 3);
-  plan.spec.input_rows = plan.grid[1] * plan.grid[2];
-  return plan;
-}
-
-ViewRuns::ViewRuns(std::span<const ItemPart> parts, const ViewsOf& views_of) {
+ViewRuns::ViewRuns(const GridGeometry& geometry, std::span<const ItemPart> parts,
+                   const ViewsOf& views_of) {
+  if (!views_of) {
+    runs_ = runs_of(geometry, parts);
+    return;
+  }
   for (const ItemPart& part : parts) views_.push_back(views_of(part.plan()));
   for (std::size_t i = 0; i < parts.size(); ++i) {
     std::span<const std::uint8_t> pixels = parts[i].pixels();

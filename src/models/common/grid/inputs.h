@@ -37,17 +37,15 @@ struct GridRun {
 [[nodiscard]] std::int64_t patch_capacity(const GridGeometry& geometry,
                                           const GraphCapacity& capacity);
 
-/// The plan of a view that an item is made of, as far as its patches need one.
-[[nodiscard]] ItemPlan plan_view(const GridGeometry& geometry, Size2d size);
-
-/// The grids of items whose units are several views each, every view an attention sequence.
+/// The runs of parts whose units are grids, or several views each, every view an attention
+/// sequence.
 class ViewRuns {
  public:
   using ViewsOf = std::function<std::vector<ItemPlan>(const ItemPlan& plan)>;
 
-  /// @param parts which must outlive this object. @param views_of the views of a unit of an item,
-  /// in the order of their pixels and rows.
-  ViewRuns(std::span<const ItemPart> parts, const ViewsOf& views_of);
+  /// @param parts which must outlive this object. @param views_of as in GridProcessing; empty: runs
+  /// are those of runs_of.
+  ViewRuns(const GridGeometry& geometry, std::span<const ItemPart> parts, const ViewsOf& views_of);
 
   [[nodiscard]] std::span<const GridRun> runs() const noexcept { return runs_; }
 

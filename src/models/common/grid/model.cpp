@@ -1,6 +1,8 @@
 // The answers that all models over grids give alike.
 #include "models/common/grid/model.h"
 
+#include <algorithm>
+
 #include "core/check.h"
 #include "models/common/grid/inputs.h"
 
@@ -37,13 +39,21 @@ GridModel::GridModel(GridTower tower, std::unique_ptr<const GridProcessor> proce
 
 std::vector<std::pair<std::string, std::string>> GridModel::facts() const { return facts_; }
 
+GraphCapacity GridModel::view_capacity(const GraphCapacity& capacity) const {
+  const GridProcessing& p = processor_->processing();
+  if (!p.views_of) return capacity;
+  GraphCapacity views = capacity;
+  views.seqs = std::max<std::int64_t>(1, capacity.tokens / p.least_view_tokens);
+  return views;
+}
+
 std::vector<BufferDecl> GridModel::inputs(PathId, const GraphCapacity& capacity) const {
-  return GridInputs::declare(geometry(), capacity);
+  return GridInputs::declare(geometry(), view_capacity(capacity));
 }
 
 void GridModel::fill_inputs(PathId, const GraphCapacity&, std::span<const ItemPart> parts,
                             InputWriter& writer) const {
-  GridInputs::fill(geometry(), parts, writer);
+  GridInputs::fill(geometry(), view_runs(parts).runs(), writer);
 }
 
 }  // namespace fovea::common

@@ -39,7 +39,8 @@ class GridModel : public EncoderGraphModel {
   [[nodiscard]] const ItemProcessor& processor() const noexcept final { return *processor_; }
   [[nodiscard]] std::vector<std::pair<std::string, std::string>> facts() const final;
   [[nodiscard]] std::int64_t path_width(PathId) const final { return spec_.out_width; }
-  /// These two are those of GridInputs; a family with further buffers overrides both.
+  /// Those of GridInputs. A family with further buffers overrides both, with view_capacity and
+  /// view_runs.
   [[nodiscard]] std::vector<BufferDecl> inputs(PathId,
                                                const GraphCapacity& capacity) const override;
   void fill_inputs(PathId, const GraphCapacity&, std::span<const ItemPart> parts,
@@ -48,6 +49,12 @@ class GridModel : public EncoderGraphModel {
  protected:
   [[nodiscard]] const GridGeometry& geometry() const noexcept {
     return processor_->processing().geometry;
+  }
+  /// The capacity with the sequences of as many views as a graph has room for.
+  [[nodiscard]] GraphCapacity view_capacity(const GraphCapacity& capacity) const;
+  /// The runs of parts, or those of their views.
+  [[nodiscard]] ViewRuns view_runs(std::span<const ItemPart> parts) const {
+    return {geometry(), parts, processor_->processing().views_of};
   }
 
  private:
@@ -83,14 +90,14 @@ class PlainGridModel final : public GridModel {
     [[maybe_unused]] const auto append = [&](const std::vector<BufferDecl>& more) {
       decls.insert(decls.end(), more.begin(), more.end());
     };
-    (append(Further::declare(config_, capacity)), ...);
+    (append(Further::declare(config_, view_capacity(capacity))), ...);
     return decls;
   }
   void fill_inputs(PathId, const GraphCapacity&, std::span<const ItemPart> parts,
                    InputWriter& writer) const override {
-    const std::vector<GridRun> runs = runs_of(geometry(), parts);
-    [[maybe_unused]] const PatchTables rows = GridInputs::fill(geometry(), runs, writer);
-    (Further::fill(config_, runs, rows, writer), ...);
+    const ViewRuns all = view_runs(parts);
+    [[maybe_unused]] const PatchTables rows = GridInputs::fill(geometry(), all.runs(), writer);
+    (Further::fill(config_, all.runs(), rows, writer), ...);
   }
   void forward(ExecContext& ctx, PathId, const GraphCapacity&, const NamedTensors& in,
                TensorView out) const override {

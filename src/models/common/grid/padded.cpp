@@ -3,8 +3,6 @@
 
 #include <utility>
 
-#include "core/check.h"
-#include "models/common/config_reader.h"
 #include "models/common/frames.h"
 
 namespace fovea::common {
@@ -27,12 +25,6 @@ ContentSize canvas_of(const GridGeometry& geometry, ContentSize content,
 }
 
 }  // namespace
-
-void check_tower_size(const JsonView& file, std::string_view key, std::int64_t expected) {
-  const std::int64_t got = read_size(file, key, expected);
-  FOVEA_CHECK(got == expected, kCorruptData, file.path(), ".", key, ": ", got,
-              " contradicts config.json, which says ", expected);
-}
 
 void pad_to_tokens(GridProcessing& processing, ContentSize image, ContentSize video) {
   GridProcessing& p = processing;

@@ -2,9 +2,7 @@
 
 #include <cstdint>
 #include <functional>
-#include <string_view>
 
-#include "core/json.h"
 #include "models/common/grid/processor.h"
 
 namespace fovea::common {
@@ -16,9 +14,5 @@ using ContentSize = std::function<Size2d(std::int64_t height_px, std::int64_t wi
 /// Sets the functions for sizes of `processing`: images, and frames where `video` is not empty,
 /// stand on canvases whose sides are whole tokens, of most_grid_side patches at most.
 void pad_to_tokens(GridProcessing& processing, ContentSize image, ContentSize video = {});
-
-/// Requires the number that the tower has, where the file has the key.
-/// @throws Error(kCorruptData) naming the key for another.
-void check_tower_size(const JsonView& file, std::string_view key, std::int64_t expected);
 
 }  // namespace fovea::common

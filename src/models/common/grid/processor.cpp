@@ -82,6 +82,34 @@ void check_grid_sides(std::int64_t height, std::int64_t width, std::int64_t most
               height);
 }
 
+ItemPlan plan_view(const GridGeometry& geometry, Size2d size) {
+  ItemPlan plan;
+  plan.resized_height_px = size.height_px;
+  plan.resized_width_px = size.width_px;
+  plan.grid = {1, size.height_px / geometry.patch_size, size.width_px / geometry.patch_size};
+  plan.pixel_bytes = static_cast<std::size_t>(size.height_px * size.width_px * 3);
+  plan.spec.input_rows = plan.grid[1] * plan.grid[2];
+  return plan;
+}
+
+void count_views(const GridGeometry& geometry, std::span<const ItemPlan> views, ItemPlan& plan) {
+  std::int64_t patches = 0;  // of a unit
+  for (const ItemPlan& view : views) {
+    plan.unit_bytes[0] += view.pixel_bytes;
+    patches += view.spec.input_rows;
+  }
+  const auto bytes = checked_mul(plan.num_frames, static_cast<std::int64_t>(plan.unit_bytes[0]));
+  FOVEA_CHECK(bytes.has_value(), kInvalidArgument, plan.num_frames,
+              " frames: more pixels than one item can have");
+  plan.pixel_bytes = static_cast<std::size_t>(*bytes);
+  const std::int64_t tokens = patches / geometry.merge_area();
+  plan.spec.input_rows = plan.num_frames * patches;
+  plan.spec.out_rows = plan.num_frames * tokens;
+  plan.spec.num_seqs = plan.num_frames;  // the capacity in tokens bounds the number of views
+  plan.spec.path_tokens[0] = plan.spec.out_rows;
+  plan.spec.units[0] = {plan.num_frames, patches, tokens};
+}
+
 ItemPlan GridProcessor::make_plan(Modality modality, std::int64_t num_frames,
                                   std::int64_t source_width_px, std::int64_t source_height_px,
                                   Size2d resized) const {

@@ -44,6 +44,10 @@ struct GridProcessing {
   /// Size of a frame of an item, which stands at the upper left of a black canvas; empty: it fills
   /// the resized size.
   std::function<Size2d(const ItemPlan& plan)> content_size;
+  /// The views of a unit of an item whose units are several, in the order of their pixels and rows,
+  /// each an attention sequence; empty: a unit is one grid. Plans of plan_view.
+  std::function<std::vector<ItemPlan>(const ItemPlan& plan)> views_of;
+  std::int64_t least_view_tokens = 1;                                      ///< no view has fewer
   std::int64_t most_grid_side = std::numeric_limits<std::int64_t>::max();  ///< patches of a grid
   std::string video_refusal = {};  ///< why videos are refused all the same; empty: they are not
   /// ItemProcessor::sample_frames of a video of at least 1 frame, for a target above 0.
@@ -96,6 +100,13 @@ class GridProcessor : public ItemProcessor {
 
   GridProcessing p_;
 };
+
+/// The plan of a view that an item is made of, as far as its patches need one.
+[[nodiscard]] ItemPlan plan_view(const GridGeometry& geometry, Size2d size);
+
+/// Counts the bytes and rows of `plan`, each of whose num_frames units has these views.
+/// @throws Error(kInvalidArgument) for more bytes than an item can have.
+void count_views(const GridGeometry& geometry, std::span<const ItemPlan> views, ItemPlan& plan);
 
 /// Turns the processor's pixel_values of one item back into bytes: for every patch a tile of
 /// interleaved RGB, patch_size x patch_size pixels per kept frame.
