@@ -164,18 +164,23 @@ void mlp(ExecContext& ctx, const GatedMlp& layer, LiveRows rows, ConstTensorView
 void conv3x3(ExecContext& ctx, const Conv3x3& layer, ConstTensorView x, std::int64_t side,
              LiveRows rows, TensorView out);
 
+/// x += attention(norm(x)); x is [rows, features].
+template <class Norm, class AttentionLayer>
+void add_normed_attention(ExecContext& ctx, const Norm& before, const AttentionLayer& layer,
+                          const AttendedRows& rows, TensorView x) {
+  const Arena::Scope scope(ctx.arena);
+  const TensorView normed = ops::input_rows(ctx, first_layer(layer), x);
+  norm(ctx, before, x, rows.live(), normed);
+  add_attention(ctx, layer, rows, normed, x);
+}
+
 /// x += attention(norm1(x)); x += mlp(norm2(x)); x is [rows, features].
 /// @tparam PreNormBlock has members norm1, norm2, attn and mlp, of types above or with overloads of
 /// their functions.
 template <class PreNormBlock>
 void add_block(ExecContext& ctx, const PreNormBlock& block, const AttendedRows& rows,
                TensorView x) {
-  {
-    const Arena::Scope scope(ctx.arena);
-    const TensorView normed = ops::input_rows(ctx, first_layer(block.attn), x);
-    norm(ctx, block.norm1, x, rows.live(), normed);
-    add_attention(ctx, block.attn, rows, normed, x);
-  }
+  add_normed_attention(ctx, block.norm1, block.attn, rows, x);
   const Arena::Scope scope(ctx.arena);
   const TensorView normed = ops::input_rows(ctx, first_layer(block.mlp), x);
   norm(ctx, block.norm2, x, rows.live(), normed);

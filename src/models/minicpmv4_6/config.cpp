@@ -13,12 +13,9 @@ namespace {
 
 /// Requires a kernel of 2 x 2, where the key is there.
 void require_kernel(const JsonView& object, const char* key) {
-  const auto kernel = object.find(key);
-  if (!kernel) return;
-  for (const JsonView& side : common::elements_of(*kernel, 2)) {
-    FOVEA_CHECK(common::as_size(side) == Config::kWindow, kUnsupported, kernel->path(),
-                ": only 2 x 2 is supported, got a side of ", side.as_int());
-  }
+  const std::int64_t side = common::read_square(object, key, Config::kWindow);
+  FOVEA_CHECK(side == Config::kWindow, kUnsupported, object.at(key).path(),
+              ": only 2 x 2 is supported, got a side of ", side);
 }
 
 }  // namespace
@@ -27,11 +24,8 @@ Config parse_config(const checkpoint::HfConfig& files) {
   const JsonView root = files.config.root();
   const JsonView vision = root.at("vision_config");
   Config c;
-  common::read_transformer(vision, c.tower);
+  c.tower = common::read_siglip_layers(vision, {});
   c.tower.view = common::read_square_view(vision, c.tower.view);
-  c.tower.layer_norm_eps = common::read_positive(vision, "layer_norm_eps", c.tower.layer_norm_eps);
-  c.tower.hidden_act = common::parse_activation(vision.string_or("hidden_act", "gelu_pytorch_tanh"),
-                                                vision.path() + ".hidden_act");
   c.grid.patch_size = c.tower.view.patch_px;
   // The number at the top counts, and overwrites that of vision_config in the reference.
   c.insert_layer_id = root.int_or("insert_layer_id", c.insert_layer_id);

@@ -18,12 +18,7 @@ void merge_windows(ExecContext& ctx, const WindowMerger& w, const common::GridIn
                                                 .seqs = windows.windows,
                                                 .max_seqlen = Config::kArea,
                                                 .rows = in.patches}};
-  {
-    const Arena::Scope inner(ctx.arena);
-    const TensorView normed = ops::input_rows(ctx, w.self_attn.qkv, x);
-    common::norm(ctx, w.layer_norm1, x, in.patches, normed);
-    common::add_attention(ctx, w.self_attn, rows, normed, x);
-  }
+  common::add_normed_attention(ctx, w.layer_norm1, w.self_attn, rows, x);
   const TensorView mean = ctx.arena.tensor(x.dtype, merged.shape);
   ops::mean_row_blocks(
       ctx, {.x = x, .block_rows = Config::kArea, .blocks = windows.windows, .out = mean});

@@ -12,43 +12,37 @@ constexpr const char* kWindowSeqlens = "cu_windows";
 constexpr const char* kMergedSeqlens = "cu_merged";
 constexpr const char* kLive = "live_windows";
 
-constexpr std::int64_t kPatches = Config::kArea * Config::kArea;  ///< of a token
-constexpr std::size_t kNumbers = 4;                               ///< of a row of a table
+constexpr std::size_t kNumbers = 4;  // of a row of a table
+
+/// The patches of a token, which are stored row by row of it, in the order of its windows.
+constexpr std::array<std::size_t, Config::kArea * Config::kArea> kOrder{
+    0, 1, 4, 5, 2, 3, 6, 7, 8, 9, 12, 13, 10, 11, 14, 15};
 
 std::int32_t narrow(std::int64_t value) { return static_cast<std::int32_t>(value); }
 
-/// Puts the patches of every token, which are stored row by row of it, in the order of its windows.
 void order_by_window(std::span<std::int32_t> table) {
-  constexpr std::int64_t kSide = Config::kWindow * Config::kWindow;  // patches of a token
-  constexpr auto kValues = static_cast<std::size_t>(kPatches) * kNumbers;
-  for (std::size_t token = 0; token < table.size(); token += kValues) {
-    std::array<std::int32_t, kValues> before;
-    std::copy_n(table.begin() + static_cast<std::ptrdiff_t>(token), kValues, before.begin());
-    for (std::int64_t k = 0; k < kPatches; ++k) {
-      const std::int64_t window = k / Config::kArea;
-      const std::int64_t patch = k % Config::kArea;
-      const auto place = [](std::int64_t outer, std::int64_t inner) {
-        return outer * Config::kWindow + inner;
-      };
-      const std::int64_t y = place(window / Config::kWindow, patch / Config::kWindow);
-      const std::int64_t x = place(window % Config::kWindow, patch % Config::kWindow);
-      std::copy_n(before.begin() + (y * kSide + x) * std::int64_t{kNumbers}, kNumbers,
-                  table.begin() + static_cast<std::ptrdiff_t>(token) + k * std::int64_t{kNumbers});
+  std::array<std::int32_t, kOrder.size() * kNumbers> before;
+  for (; !table.empty(); table = table.subspan(before.size())) {
+    std::ranges::copy(table.first(before.size()), before.begin());
+    auto next = table.begin();
+    for (const std::size_t patch : kOrder) {
+      next = std::copy_n(before.data() + patch * kNumbers, kNumbers, next);
     }
   }
 }
 
 }  // namespace
 
-std::vector<BufferDecl> WindowInputs::declare(const GraphCapacity& capacity, std::int64_t views) {
+std::vector<BufferDecl> WindowInputs::declare(const Config&, const GraphCapacity& capacity) {
   return {
       {kWindowSeqlens, DType::kI32, {capacity.tokens * Config::kArea + 1}, PadRule::kRepeatLast},
-      {kMergedSeqlens, DType::kI32, {views + 1}, PadRule::kRepeatLast},
+      {kMergedSeqlens, DType::kI32, {capacity.seqs + 1}, PadRule::kRepeatLast},
       {kLive, DType::kI32, {1}}};
 }
 
-void WindowInputs::fill(std::int64_t table_side, std::span<const common::GridRun> views,
+void WindowInputs::fill(const Config& config, std::span<const common::GridRun> runs,
                         const common::PatchTables& rows, InputWriter& writer) {
+  const std::int64_t table_side = config.tower.view.grid();
   order_by_window(rows.positions);
   order_by_window(rows.sources);
   for (std::size_t i = 0; i < rows.positions.size(); i += kNumbers) {
@@ -61,9 +55,9 @@ void WindowInputs::fill(std::int64_t table_side, std::span<const common::GridRun
   const std::int64_t windows = std::ssize(rows.positions) / std::int64_t{kNumbers} / Config::kArea;
   auto* window = writer.claim(kWindowSeqlens, windows + 1).as<std::int32_t>();
   for (std::int64_t i = 0; i <= windows; ++i) window[i] = narrow(i * Config::kArea);
-  auto* merged = writer.claim(kMergedSeqlens, std::ssize(views) + 1).as<std::int32_t>();
+  auto* merged = writer.claim(kMergedSeqlens, std::ssize(runs) + 1).as<std::int32_t>();
   *merged = 0;
-  for (const common::GridRun& view : views) {
+  for (const common::GridRun& view : runs) {
     merged[1] = merged[0] + narrow(view.patches / Config::kArea);
     ++merged;
   }

@@ -16,13 +16,13 @@ struct WindowInputs {
   ConstTensorView cu_merged;   ///< [views + 1] i32: rows of views whose windows are merged
   LiveRows windows;
 
-  [[nodiscard]] static std::vector<BufferDecl> declare(const GraphCapacity& capacity,
-                                                       std::int64_t views);
-  /// Writes them, and puts `rows` in the order of the tower: window by window of a token, patch by
-  /// patch of a window. Places become those in the table of positions, whose side is
-  /// `table_side`: that of a patch is the entry floor(i side / n) of each axis.
-  /// @param views in the order of their rows.
-  static void fill(std::int64_t table_side, std::span<const common::GridRun> views,
+  // As common::PlainGridModel says. A run is a view.
+  [[nodiscard]] static std::vector<BufferDecl> declare(const Config& config,
+                                                       const GraphCapacity& capacity);
+  /// Puts `rows` in the order of the tower, too: window by window of a token, patch by patch of a
+  /// window. Places become those in the table of positions: that of a patch is the entry
+  /// floor(i side / n) of each axis.
+  static void fill(const Config& config, std::span<const common::GridRun> runs,
                    const common::PatchTables& rows, InputWriter& writer);
   [[nodiscard]] static WindowInputs of(const NamedTensors& in);
 };

@@ -2,11 +2,9 @@
 // docs/reference/minicpmv4_6.md, "Encoder graphs".
 #include "models/minicpmv4_6/model.h"
 
-#include <algorithm>
 #include <array>
 #include <memory>
 #include <utility>
-#include <vector>
 
 #include "core/check.h"
 #include "models/common/grid/model.h"
@@ -29,55 +27,15 @@ common::GridTower describe(const Config& c, const Processing& p) {
   return tower;
 }
 
-class Model final : public common::GridModel {
- public:
-  Model(const Config& config, std::unique_ptr<const Processor> processor, common::GridTower tower,
-        Weights weights)
-      : GridModel(std::move(tower), std::move(processor)),
-        views_(static_cast<const Processor&>(this->processor())),
-        config_(config),
-        weights_(std::move(weights)) {}
-
-  [[nodiscard]] std::vector<BufferDecl> inputs(PathId,
-                                               const GraphCapacity& capacity) const override {
-    const std::int64_t views =
-        std::max<std::int64_t>(1, capacity.tokens / views_.least_view_tokens());
-    std::vector<BufferDecl> decls = common::GridInputs::declare(
-        config_.grid, {.tokens = capacity.tokens, .items = capacity.items, .seqs = views});
-    for (BufferDecl& decl : WindowInputs::declare(capacity, views)) {
-      decls.push_back(std::move(decl));
-    }
-    return decls;
-  }
-
-  void fill_inputs(PathId, const GraphCapacity&, std::span<const ItemPart> parts,
-                   InputWriter& writer) const override {
-    const common::ViewRuns views(config_.grid, parts,
-                                 [this](const ItemPlan& plan) { return views_.views_of(plan); });
-    const common::PatchTables rows = common::GridInputs::fill(config_.grid, views.runs(), writer);
-    WindowInputs::fill(config_.tower.view.grid(), views.runs(), rows, writer);
-  }
-
-  void forward(ExecContext& ctx, PathId, const GraphCapacity&, const NamedTensors& in,
-               TensorView out) const override {
-    minicpmv4_6::forward(ctx, config_, weights_, common::GridInputs::of(in), WindowInputs::of(in),
-                         out);
-  }
-
- private:
-  const Processor& views_;  // that of GridModel
-  Config config_;
-  Weights weights_;
-};
-
 std::unique_ptr<EncoderGraphModel> make(const checkpoint::HfConfig& files,
                                         const MediaOptions& media, common::WeightLoader& loader) {
   const Config config = parse_config(files);
   Processing processing = read_processing(files, config.grid, media);
   Weights weights = load_weights(loader, config, processing.grid.scaling.table());
   common::GridTower tower = describe(config, processing);
-  return std::make_unique<Model>(config, std::make_unique<Processor>(std::move(processing)),
-                                 std::move(tower), std::move(weights));
+  return std::make_unique<common::PlainGridModel<Config, Weights, WindowInputs>>(
+      std::move(tower), std::make_unique<const Processor>(std::move(processing)), config,
+      std::move(weights), &forward);
 }
 
 }  // namespace

@@ -62,35 +62,30 @@ Tiling slices_of(std::int64_t height_px, std::int64_t width_px, const Slicing& s
   return best;
 }
 
-/// Sizes of the view of the whole image and of a slice.
-struct Sizes {
-  Size2d whole;
-  Size2d slice;
-  Tiling slices;
-};
-
-Sizes sizes_of(std::int64_t height_px, std::int64_t width_px, const Slicing& s,
-               std::int64_t token_px) {
-  common::check_area(width_px, height_px);
-  const double height = as_double(height_px);
-  const double width = as_double(width_px);
-  Sizes sizes{.slices = slices_of(height_px, width_px, s)};
-  const bool is_cut = sizes.slices.count() > 1;
-  sizes.whole = view_size(height, width, s.scale_resolution, token_px, !is_cut);
-  if (!is_cut) return sizes;
+/// The views of a frame: all of it, and then its slices, where plan.grid has several.
+std::vector<ItemPlan> views_of(const Slicing& s, const GridGeometry& g, const ItemPlan& plan) {
+  const auto [frames, rows, cols] = plan.grid;
+  const bool is_cut = rows * cols > 1;
+  const double height = as_double(plan.source_height_px);
+  const double width = as_double(plan.source_width_px);
+  const auto view = [&](double part_height, double part_width, bool grows) {
+    return common::plan_view(
+        g, view_size(part_height, part_width, s.scale_resolution, g.resize_factor(), grows));
+  };
   const auto part = [](double side, std::int64_t parts) {
     return as_double(nearest(side, parts)) / as_double(parts);
   };
-  sizes.slice = view_size(part(height, sizes.slices.rows), part(width, sizes.slices.cols),
-                          s.scale_resolution, token_px, true);
-  return sizes;
+  std::vector<ItemPlan> views{view(height, width, !is_cut)};
+  if (is_cut) {
+    views.insert(views.end(), static_cast<std::size_t>(rows * cols),
+                 view(part(height, rows), part(width, cols), true));
+  }
+  return views;
 }
 
 /// @return what `file` says of slices. Changes `scaling` to what it says of values.
 Slicing read_file(const JsonView& file, const GridGeometry& g, common::PixelScaling& scaling) {
-  const std::int64_t patch = common::read_size(file, "patch_size", g.patch_size);
-  FOVEA_CHECK(patch == g.patch_size, kCorruptData, file.path(), ".patch_size: ", patch,
-              " contradicts config.json, which says ", g.patch_size);
+  common::check_tower_size(file, "patch_size", g.patch_size);
   common::require_text(file, "downsample_mode", "16x");
   common::require_number(file, "resample", 3);  // bicubic
   scaling = common::read_scaling(file, scaling);
@@ -124,6 +119,32 @@ std::vector<std::int64_t> sample_frames(std::int64_t most, std::int64_t total, d
   return indices;
 }
 
+ItemPlan plan_frames(const Processing& p, Modality modality, std::int64_t num_frames,
+                     std::int64_t width_px, std::int64_t height_px) {
+  common::check_area(width_px, height_px);
+  const Tiling slices =
+      slices_of(height_px, width_px, modality == Modality::kImage ? p.image : p.video);
+  ItemPlan plan;
+  plan.modality = modality;
+  plan.source_width_px = width_px;
+  plan.source_height_px = height_px;
+  plan.num_frames = num_frames;
+  plan.grid = {num_frames, slices.rows, slices.cols};
+  const std::vector<ItemPlan> views = p.grid.views_of(plan);
+  plan.resized_width_px = slices.cols * views.back().resized_width_px;
+  plan.resized_height_px = slices.rows * views.back().resized_height_px;
+  plan.target_width_px = std::max(plan.resized_width_px, views.front().resized_width_px);
+  plan.target_height_px = std::max(plan.resized_height_px, views.front().resized_height_px);
+  for (const ItemPlan& view : views) {
+    FOVEA_CHECK(view.spec.input_rows >= p.grid.least_view_tokens * p.grid.geometry.merge_area(),
+                kInvalidArgument, "image of ", width_px, "x", height_px,
+                " pixels is too thin: a view of it would be ", view.resized_width_px, "x",
+                view.resized_height_px);
+  }
+  common::count_views(p.grid.geometry, views, plan);
+  return plan;
+}
+
 }  // namespace
 
 Processing read_processing(const checkpoint::HfConfig& files, const GridGeometry& geometry,
@@ -148,6 +169,13 @@ Processing read_processing(const checkpoint::HfConfig& files, const GridGeometry
                    .video = {area(p.video), area(p.video) * (p.video.max_slice_nums + 1)}};
   // Sizes are those of views, not of whole frames: this says that there are videos.
   p.grid.video_size = [](std::int64_t, std::int64_t, std::int64_t) { return Size2d{}; };
+  p.grid.views_of = [=, of_image = p.image, of_video = p.video](const ItemPlan& plan) {
+    return views_of(plan.modality == Modality::kImage ? of_image : of_video, geometry, plan);
+  };
+  // A view of the area of a square of this scale is at least almost as long as it, unless its other
+  // side is shorter than a pixel; rounding to whole tokens takes half a token at most.
+  const std::int64_t scale = std::min(p.image.scale_resolution, p.video.scale_resolution);
+  p.grid.least_view_tokens = std::max<std::int64_t>(1, (scale - 4) / geometry.resize_factor());
   p.grid.sample_frames = [most = p.video.max_num_frames](std::int64_t total, double video_fps,
                                                          double) {
     return sample_frames(most, total, video_fps);
@@ -167,81 +195,21 @@ Processing read_processing(const checkpoint::HfConfig& files, const GridGeometry
   return p;
 }
 
-ItemPlan Processor::plan_frames(Modality modality, std::int64_t num_frames, std::int64_t width_px,
-                                std::int64_t height_px) const {
-  const Slicing& slicing = modality == Modality::kImage ? p_.image : p_.video;
-  const Sizes sizes = sizes_of(height_px, width_px, slicing, p_.grid.geometry.resize_factor());
-  const auto& [cols, rows] = sizes.slices;
-  ItemPlan plan;
-  plan.modality = modality;
-  plan.source_width_px = width_px;
-  plan.source_height_px = height_px;
-  plan.num_frames = num_frames;
-  const bool is_cut = sizes.slices.count() > 1;
-  plan.resized_width_px = is_cut ? cols * sizes.slice.width_px : sizes.whole.width_px;
-  plan.resized_height_px = is_cut ? rows * sizes.slice.height_px : sizes.whole.height_px;
-  plan.target_width_px = std::max(plan.resized_width_px, sizes.whole.width_px);
-  plan.target_height_px = std::max(plan.resized_height_px, sizes.whole.height_px);
-  plan.grid = {num_frames, rows, cols};
-  std::int64_t patches = 0;  // of a frame
-  for (const ItemPlan& view : views_of(plan)) {
-    plan.unit_bytes[0] += view.pixel_bytes;
-    patches += view.spec.input_rows;
-    FOVEA_CHECK(view.spec.input_rows >= least_view_tokens() * p_.grid.geometry.merge_area(),
-                kInvalidArgument, "image of ", width_px, "x", height_px,
-                " pixels is too thin: a view of it would be ", view.resized_width_px, "x",
-                view.resized_height_px);
-  }
-  const auto bytes = checked_mul(num_frames, static_cast<std::int64_t>(plan.unit_bytes[0]));
-  FOVEA_CHECK(bytes.has_value(), kInvalidArgument, num_frames,
-              " frames: more pixels than one item can have");
-  plan.pixel_bytes = static_cast<std::size_t>(*bytes);
-  const std::int64_t tokens = patches / p_.grid.geometry.merge_area();
-  plan.spec.input_rows = num_frames * patches;
-  plan.spec.out_rows = num_frames * tokens;
-  plan.spec.num_seqs = num_frames;  // the sequences of a frame are its views, bounded by tokens
-  plan.spec.path_tokens[0] = plan.spec.out_rows;
-  plan.spec.units[0] = {num_frames, patches, tokens};
-  return plan;
-}
-
 ItemPlan Processor::plan_image(std::int64_t width_px, std::int64_t height_px) const {
-  return plan_frames(Modality::kImage, 1, width_px, height_px);
+  return plan_frames(p_, Modality::kImage, 1, width_px, height_px);
 }
 
 ItemPlan Processor::plan_video(std::int64_t num_frames, std::int64_t width_px,
                                std::int64_t height_px) const {
   FOVEA_CHECK(p_.grid.video_refusal.empty(), kUnsupported, p_.grid.video_refusal);
-  return plan_frames(Modality::kVideo, num_frames, width_px, height_px);
-}
-
-std::vector<ItemPlan> Processor::views_of(const ItemPlan& plan) const {
-  const GridGeometry& g = p_.grid.geometry;
-  const Slicing& slicing = plan.modality == Modality::kImage ? p_.image : p_.video;
-  const Sizes sizes =
-      sizes_of(plan.source_height_px, plan.source_width_px, slicing, g.resize_factor());
-  std::vector<ItemPlan> views{common::plan_view(g, sizes.whole)};
-  if (sizes.slices.count() > 1) {
-    views.insert(views.end(), static_cast<std::size_t>(sizes.slices.count()),
-                 common::plan_view(g, sizes.slice));
-  }
-  return views;
-}
-
-std::int64_t Processor::least_view_tokens() const {
-  // A view of the area of a square of this scale is at least almost as long as it, unless its other
-  // side is shorter than a pixel; rounding to whole tokens takes half a token at most.
-  const auto of = [&](const Slicing& s) {
-    return (s.scale_resolution - 4) / p_.grid.geometry.resize_factor();
-  };
-  return std::max<std::int64_t>(1, std::min(of(p_.image), of(p_.video)));
+  return plan_frames(p_, Modality::kVideo, num_frames, width_px, height_px);
 }
 
 void Processor::fill_frame(const ItemPlan& plan, std::int64_t index, const RgbView& frame,
                            std::span<std::uint8_t> out) const {
   common::check_frame(plan, index, frame, out);
   const common::GridProcessing& grid = p_.grid;
-  const std::vector<ItemPlan> views = views_of(plan);
+  const std::vector<ItemPlan> views = grid.views_of(plan);
   const std::size_t frame_bytes = plan.unit_bytes[0];
   out = out.subspan(static_cast<std::size_t>(index) * frame_bytes, frame_bytes);
   const ItemPlan& whole = views.front();
@@ -250,16 +218,9 @@ void Processor::fill_frame(const ItemPlan& plan, std::int64_t index, const RgbVi
   if (views.size() == 1) return;
   const media::Image canvas = common::resized(frame, plan.resized_width_px, plan.resized_height_px,
                                               grid.engine, grid.filter);
-  const std::int64_t line = views.back().resized_width_px * 3;
-  auto to = out.begin() + static_cast<std::ptrdiff_t>(whole.pixel_bytes);
-  for (std::int64_t row = 0; row < plan.grid[1]; ++row) {
-    for (std::int64_t column = 0; column < plan.grid[2]; ++column) {
-      for (std::int64_t y = 0; y < views.back().resized_height_px; ++y) {
-        const std::int64_t top = row * views.back().resized_height_px + y;
-        to = std::copy_n(canvas.rgb.begin() + (top * plan.grid[2] + column) * line, line, to);
-      }
-    }
-  }
+  common::cut_tiles(common::view_of(canvas), {.cols = plan.grid[2], .rows = plan.grid[1]},
+                    {views.back().resized_height_px, views.back().resized_width_px},
+                    out.subspan(whole.pixel_bytes));
 }
 
 }  // namespace fovea::minicpmv4_6

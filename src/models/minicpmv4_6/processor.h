@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <span>
 #include <utility>
-#include <vector>
 
 #include "checkpoint/hf_config.h"
 #include "fovea/options.h"
@@ -18,13 +17,11 @@ struct Slicing {
   std::int64_t scale_resolution = 448;  ///< a view has about the area of this square, in pixels
   bool slice_mode = true;
   std::int64_t max_num_frames = 128;  ///< of a video
-
-  friend bool operator==(const Slicing&, const Slicing&) = default;
 };
 
 /// Sizes, slices and scaling, from the processor files.
 struct Processing {
-  common::GridProcessing grid;
+  common::GridProcessing grid;  ///< with the views of a frame
   Slicing image;
   Slicing video;
 };
@@ -50,15 +47,7 @@ class Processor final : public common::GridProcessor {
   void fill_frame(const ItemPlan& plan, std::int64_t index, const RgbView& frame,
                   std::span<std::uint8_t> out) const override;
 
-  /// Plans of the views of a frame, in the order of their pixels and rows.
-  [[nodiscard]] std::vector<ItemPlan> views_of(const ItemPlan& plan) const;
-  /// No view has fewer tokens.
-  [[nodiscard]] std::int64_t least_view_tokens() const;
-
  private:
-  [[nodiscard]] ItemPlan plan_frames(Modality modality, std::int64_t num_frames,
-                                     std::int64_t width_px, std::int64_t height_px) const;
-
   Processing p_;
 };
 

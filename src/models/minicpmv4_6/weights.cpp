@@ -7,8 +7,6 @@ namespace fovea::minicpmv4_6 {
 
 namespace {
 
-using Bias = common::WeightLoader::Bias;
-
 constexpr float kMergerEpsilon = 1e-6f;  // fixed in the reference, not in config.json
 
 WindowMerger load_window_merger(common::WeightLoader& loader, const Config& c,
@@ -17,12 +15,8 @@ WindowMerger load_window_merger(common::WeightLoader& loader, const Config& c,
   const std::int64_t joined = Config::kArea * width;
   const std::int64_t wide = Config::kArea * c.tower.intermediate_size;
   const auto epsilon = static_cast<float>(c.tower.layer_norm_eps);
-  const std::string attn = name + "self_attn.";
   return {.layer_norm1 = loader.layer_norm(name + "layer_norm1", width, epsilon),
-          .self_attn = {.qkv = loader.fused({attn + "q_proj", attn + "k_proj", attn + "v_proj"},
-                                            width, {width}, Bias::kYes),
-                        .proj = loader.linear(attn + "out_proj", width, {width}),
-                        .num_heads = c.tower.num_attention_heads},
+          .self_attn = common::load_siglip_attention(loader, name + "self_attn.", c.tower),
           .pre_norm = loader.layer_norm(name + "pre_norm", joined, epsilon),
           .mlp = {.fc1 = loader.linear(name + "linear_1", wide, {joined}),
                   .fc2 = loader.linear(name + "linear_2", width, {wide}),

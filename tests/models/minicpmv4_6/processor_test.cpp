@@ -48,7 +48,7 @@ TEST(MiniCpmV46Processor, PlansImagesAsTheReference) {
     const ItemPlan plan = processor.plan_image(c.width, c.height);
     Sides sides;
     std::int64_t patches = 0;
-    for (const ItemPlan& view : processor.views_of(plan)) {
+    for (const ItemPlan& view : processor.processing().views_of(plan)) {
       sides.push_back({view.grid[1], view.grid[2]});
       patches += view.grid[1] * view.grid[2];
     }
@@ -61,7 +61,7 @@ TEST(MiniCpmV46Processor, PlansImagesAsTheReference) {
 
 TEST(MiniCpmV46Processor, SlicesCanBeSwitchedOff) {
   const Processor processor = processor_of({.preprocessor = R"({"slice_mode": false})"});
-  EXPECT_EQ(processor.views_of(processor.plan_image(1920, 1080)).size(), 1u);
+  EXPECT_EQ(processor.processing().views_of(processor.plan_image(1920, 1080)).size(), 1u);
 }
 
 TEST(MiniCpmV46Processor, AFrameHasTheViewsOfAnImageAndIsAUnit) {
@@ -91,11 +91,11 @@ TEST(MiniCpmV46Processor, NoViewHasFewerTokensThanItSays) {
     const bool lies = test::uniform(generator, 0, 1) == 0;
     const ItemPlan plan =
         lies ? processor.plan_image(width, height) : processor.plan_image(height, width);
-    for (const ItemPlan& view : processor.views_of(plan)) {
+    for (const ItemPlan& view : processor.processing().views_of(plan)) {
       least = std::min(least, view.spec.input_rows / 16);
     }
   });
-  EXPECT_GE(least, processor.least_view_tokens());
+  EXPECT_GE(least, processor.processing().least_view_tokens);
   test::expect_error(ErrorCode::kInvalidArgument, "is too thin",
                      [&] { (void)processor.plan_image(1 << 20, 1); });
 }
@@ -133,7 +133,7 @@ TEST(MiniCpmV46Processor, BytesAreThoseOfTheReference) {
       for (std::int64_t line = 0; line < 3 * side; ++line) {
         auto first = pixels.begin();  // of a view
         for (std::int64_t frame = 0; frame < plan.num_frames; ++frame) {
-          for (const ItemPlan& view : processor.views_of(plan)) {
+          for (const ItemPlan& view : processor.processing().views_of(plan)) {
             for (std::int64_t patch = 0; patch < view.spec.input_rows; ++patch) {
               const std::int64_t y = patch / view.grid[2] * side + line % side;
               const std::int64_t x = patch % view.grid[2] * side;

@@ -41,8 +41,8 @@ struct GridProcessing {
   /// The same for the frames of a video; empty: no videos.
   std::function<Size2d(std::int64_t num_frames, std::int64_t height_px, std::int64_t width_px)>
       video_size;
-  /// Size of a frame of an item, which stands at the upper left of a black canvas; empty: it fills
-  /// the resized size.
+  /// Size of a frame of an item at the upper left of a black canvas, which has the size after
+  /// resizing; empty: there is no canvas.
   std::function<Size2d(const ItemPlan& plan)> content_size;
   /// The views of a unit of an item whose units are several, in the order of their pixels and rows,
   /// each an attention sequence; empty: a unit is one grid. Plans of plan_view.
@@ -64,8 +64,8 @@ struct GridProcessing {
 void check_grid_sides(std::int64_t height, std::int64_t width, std::int64_t most);
 
 /// The host side of every family whose items are grids of patches: resized frames whose sides are
-/// whole tokens. An odd last frame of a video is repeated. A family that does more than resize
-/// overrides fill_frame.
+/// whole tokens, or frames on canvases whose sides are. An odd last frame of a video is repeated. A
+/// family that does more overrides fill_frame.
 class GridProcessor : public ItemProcessor {
  public:
   explicit GridProcessor(GridProcessing processing) : p_(std::move(processing)) {}

@@ -18,14 +18,9 @@ constexpr std::int64_t kChunkRows = 16384;  // 4 views of the largest published 
 Block load_block(WeightLoader& loader, const SiglipConfig& c, const std::string& name) {
   const std::int64_t width = c.hidden_size;
   const auto epsilon = static_cast<float>(c.layer_norm_eps);
-  const std::string attention = name + "self_attn.";
   return {.norm1 = loader.layer_norm(name + "layer_norm1", width, epsilon),
           .norm2 = loader.layer_norm(name + "layer_norm2", width, epsilon),
-          .attn = {.qkv = loader.fused(
-                       {attention + "q_proj", attention + "k_proj", attention + "v_proj"}, width,
-                       {width}, WeightLoader::Bias::kYes),
-                   .proj = loader.linear(attention + "out_proj", width, {width}),
-                   .num_heads = c.num_attention_heads},
+          .attn = load_siglip_attention(loader, name + "self_attn.", c),
           .mlp = {.fc1 = loader.linear(name + "mlp.fc1", c.intermediate_size, {width}),
                   .fc2 = loader.linear(name + "mlp.fc2", width, {c.intermediate_size}),
                   .activation = c.hidden_act}};
@@ -87,6 +82,15 @@ BlockSequence load_siglip_blocks(WeightLoader& loader, const std::string& name,
     blocks.push_back(load_block(loader, c, cat(name, "encoder.layers.", i, ".")));
   }
   return loader.block_sequence(std::move(blocks));
+}
+
+Attention load_siglip_attention(WeightLoader& loader, const std::string& name,
+                                const SiglipConfig& c) {
+  const std::int64_t width = c.hidden_size;
+  return {.qkv = loader.fused({name + "q_proj", name + "k_proj", name + "v_proj"}, width, {width},
+                              WeightLoader::Bias::kYes),
+          .proj = loader.linear(name + "out_proj", width, {width}),
+          .num_heads = c.num_attention_heads};
 }
 
 LayerNorm load_siglip_norm(WeightLoader& loader, const std::string& name, const SiglipConfig& c) {

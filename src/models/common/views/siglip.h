@@ -64,6 +64,10 @@ struct SiglipTower {
                                                const SiglipConfig& config, std::int64_t first,
                                                std::int64_t count);
 
+/// The attention of such a block. @param name what the names of its tensors begin with.
+[[nodiscard]] Attention load_siglip_attention(WeightLoader& loader, const std::string& name,
+                                              const SiglipConfig& config);
+
 /// The norm behind the blocks, for families that read normed rows.
 [[nodiscard]] LayerNorm load_siglip_norm(WeightLoader& loader, const std::string& name,
                                          const SiglipConfig& config);

@@ -11,6 +11,19 @@ namespace {
 
 double as_double(std::int64_t value) { return static_cast<double>(value); }
 
+void cut(RgbView image, std::int64_t left_px, std::int64_t top_px, const Size2d& size,
+         std::span<std::uint8_t> out) {
+  auto next = out.begin();
+  for (std::int64_t y = top_px; y < top_px + size.height_px; ++y) {
+    const std::int64_t covered = y < image.height_px ? image.width_px - left_px : 0;
+    const std::int64_t cols = std::clamp<std::int64_t>(covered, 0, size.width_px);
+    if (cols > 0) {
+      next = std::copy_n(image.rgb + (y * image.width_px + left_px) * 3, cols * 3, next);
+    }
+    next = std::fill_n(next, (size.width_px - cols) * 3, std::uint8_t{0});
+  }
+}
+
 }  // namespace
 
 Tiling nearest_tiling(std::int64_t width_px, std::int64_t height_px, std::int64_t tile_side_px,
@@ -37,22 +50,14 @@ Tiling nearest_tiling(std::int64_t width_px, std::int64_t height_px, std::int64_
 
 void cut_square(RgbView image, std::int64_t left_px, std::int64_t top_px, std::int64_t side_px,
                 std::span<std::uint8_t> out) {
-  auto next = out.begin();
-  for (std::int64_t y = top_px; y < top_px + side_px; ++y) {
-    const std::int64_t covered = y < image.height_px ? image.width_px - left_px : 0;
-    const std::int64_t cols = std::clamp<std::int64_t>(covered, 0, side_px);
-    if (cols > 0) {
-      next = std::copy_n(image.rgb + (y * image.width_px + left_px) * 3, cols * 3, next);
-    }
-    next = std::fill_n(next, (side_px - cols) * 3, std::uint8_t{0});
-  }
+  cut(image, left_px, top_px, {side_px, side_px}, out);
 }
 
-void cut_tiles(RgbView image, Tiling tiling, std::int64_t side_px, std::span<std::uint8_t> out) {
-  const auto tile_bytes = static_cast<std::size_t>(side_px * side_px * 3);
-  for (std::int64_t tile = 0; tile < tiling.count(); ++tile, out = out.subspan(tile_bytes)) {
-    cut_square(image, tile % tiling.cols * side_px, tile / tiling.cols * side_px, side_px,
-               out.first(tile_bytes));
+void cut_tiles(RgbView image, Tiling tiling, const Size2d& tile, std::span<std::uint8_t> out) {
+  const auto tile_bytes = static_cast<std::size_t>(tile.height_px * tile.width_px * 3);
+  for (std::int64_t i = 0; i < tiling.count(); ++i, out = out.subspan(tile_bytes)) {
+    cut(image, i % tiling.cols * tile.width_px, i / tiling.cols * tile.height_px, tile,
+        out.first(tile_bytes));
   }
 }
 

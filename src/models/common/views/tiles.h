@@ -6,6 +6,7 @@
 
 #include "fovea/tower/models/item_processor.h"
 #include "models/common/geometry.h"
+#include "models/common/grid/smart_resize.h"
 
 namespace fovea::common {
 
@@ -31,8 +32,12 @@ struct Tiling {
 void cut_square(RgbView image, std::int64_t left_px, std::int64_t top_px, std::int64_t side_px,
                 std::span<std::uint8_t> out);
 
-/// The same for all tiles of an image, row by row of it. @param out [tiles, side, side, 3].
-void cut_tiles(RgbView image, Tiling tiling, std::int64_t side_px, std::span<std::uint8_t> out);
+/// The same for all tiles of an image, row by row of it. @param out [tiles, height, width, 3].
+void cut_tiles(RgbView image, Tiling tiling, const Size2d& tile, std::span<std::uint8_t> out);
+inline void cut_tiles(RgbView image, Tiling tiling, std::int64_t side_px,
+                      std::span<std::uint8_t> out) {
+  cut_tiles(image, tiling, Size2d{side_px, side_px}, out);
+}
 
 /// Equal views of an item.
 struct ViewCount {
