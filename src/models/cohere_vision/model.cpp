@@ -35,28 +35,21 @@ std::unique_ptr<EncoderGraphModel> make(const checkpoint::HfConfig& files,
                                  std::move(weights), &forward);
 }
 
-constexpr std::string_view kAnchor = "vision_tower.vision_model.embeddings.patch_embedding.weight";
-constexpr std::array<std::string_view, 1> kCohere2{"Cohere2VisionForConditionalGeneration"};
-constexpr std::array<std::string_view, 1> kAya{"AyaVisionForConditionalGeneration"};
+/// The architectures, in the order of Format.
+constexpr std::array<std::string_view, 2> kArchitectures{"Cohere2VisionForConditionalGeneration",
+                                                         "AyaVisionForConditionalGeneration"};
+
+template <Format kFormat>
+constexpr ModelFamily kFamily{
+    .name = "cohere_vision",
+    .architectures = {&kArchitectures[static_cast<std::size_t>(kFormat)], 1},
+    .anchor_folder = "",
+    .anchor_tensor = "vision_tower.vision_model.embeddings.patch_embedding.weight",
+    .make = &make<kFormat>};
 
 }  // namespace
 
-const ModelFamily& cohere2_family() noexcept {
-  static constexpr ModelFamily kFamily{.name = "cohere_vision",
-                                       .architectures = kCohere2,
-                                       .anchor_folder = "",
-                                       .anchor_tensor = kAnchor,
-                                       .make = &make<Format::kCohere2>};
-  return kFamily;
-}
-
-const ModelFamily& aya_family() noexcept {
-  static constexpr ModelFamily kFamily{.name = "cohere_vision",
-                                       .architectures = kAya,
-                                       .anchor_folder = "",
-                                       .anchor_tensor = kAnchor,
-                                       .make = &make<Format::kAya>};
-  return kFamily;
-}
+const ModelFamily& cohere2_family() noexcept { return kFamily<Format::kCohere2>; }
+const ModelFamily& aya_family() noexcept { return kFamily<Format::kAya>; }
 
 }  // namespace fovea::cohere_vision

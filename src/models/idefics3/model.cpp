@@ -40,28 +40,21 @@ std::unique_ptr<EncoderGraphModel> make(const checkpoint::HfConfig& files,
                                  std::move(weights), &forward);
 }
 
-constexpr std::string_view kAnchor = "vision_model.embeddings.patch_embedding.weight";
-constexpr std::array<std::string_view, 1> kIdefics3{"Idefics3ForConditionalGeneration"};
-constexpr std::array<std::string_view, 1> kSmolVlm{"SmolVLMForConditionalGeneration"};
+/// The architectures, in the order of Format.
+constexpr std::array<std::string_view, 2> kArchitectures{"Idefics3ForConditionalGeneration",
+                                                         "SmolVLMForConditionalGeneration"};
+
+template <Format kFormat>
+constexpr ModelFamily kFamily{
+    .name = "idefics3",
+    .architectures = {&kArchitectures[static_cast<std::size_t>(kFormat)], 1},
+    .anchor_folder = "",
+    .anchor_tensor = "vision_model.embeddings.patch_embedding.weight",
+    .make = &make<kFormat>};
 
 }  // namespace
 
-const ModelFamily& family() noexcept {
-  static constexpr ModelFamily kFamily{.name = "idefics3",
-                                       .architectures = kIdefics3,
-                                       .anchor_folder = "",
-                                       .anchor_tensor = kAnchor,
-                                       .make = &make<Format::kIdefics3>};
-  return kFamily;
-}
-
-const ModelFamily& smolvlm_family() noexcept {
-  static constexpr ModelFamily kFamily{.name = "idefics3",
-                                       .architectures = kSmolVlm,
-                                       .anchor_folder = "",
-                                       .anchor_tensor = kAnchor,
-                                       .make = &make<Format::kSmolVlm>};
-  return kFamily;
-}
+const ModelFamily& family() noexcept { return kFamily<Format::kIdefics3>; }
+const ModelFamily& smolvlm_family() noexcept { return kFamily<Format::kSmolVlm>; }
 
 }  // namespace fovea::idefics3
