@@ -1,11 +1,8 @@
 // config.json of MiniCPM-V 4.6.
 #include "models/minicpmv4_6/config.h"
 
-#include <string>
-
 #include "core/check.h"
 #include "models/common/config_reader.h"
-#include "models/common/processor_file.h"
 
 namespace fovea::minicpmv4_6 {
 

@@ -30,11 +30,10 @@ common::GridTower describe(const Config& c, const Processing& p) {
 std::unique_ptr<EncoderGraphModel> make(const checkpoint::HfConfig& files,
                                         const MediaOptions& media, common::WeightLoader& loader) {
   const Config config = parse_config(files);
-  Processing processing = read_processing(files, config.grid, media);
+  const Processing processing = read_processing(files, config.grid, media);
   Weights weights = load_weights(loader, config, processing.grid.scaling.table());
-  common::GridTower tower = describe(config, processing);
   return std::make_unique<common::PlainGridModel<Config, Weights, WindowInputs>>(
-      std::move(tower), std::make_unique<const Processor>(std::move(processing)), config,
+      describe(config, processing), std::make_unique<const Processor>(processing), config,
       std::move(weights), &forward);
 }
 

@@ -8,7 +8,6 @@
 #include "core/check.h"
 #include "models/common/config_reader.h"
 #include "models/common/frames.h"
-#include "models/common/grid/inputs.h"
 #include "models/common/grid/processor_file.h"
 #include "models/common/processor_file.h"
 
@@ -145,6 +144,24 @@ ItemPlan plan_frames(const Processing& p, Modality modality, std::int64_t num_fr
   return plan;
 }
 
+/// Assumptions and sources, for the log.
+void note_sources(const checkpoint::HfConfig& files, Processing& p) {
+  const auto image = files.image_processor();
+  const auto video = files.video_processor();
+  p.grid.assumptions = common::missing_text(
+      image ? image->path() : files.directory + "/preprocessor_config.json", image.has_value(),
+      {common::assumed(image, "max_slice_nums", cat(p.image.max_slice_nums)),
+       common::assumed(image, "scale_resolution", cat(p.image.scale_resolution))});
+  p.grid.sources =
+      cat(common::sources_text("image", image,
+                               common::sourced(image, {"max_slice_nums", "scale_resolution",
+                                                       "slice_mode", "image_mean", "image_std"})),
+          " ",
+          common::sources_text("video", video,
+                               common::sourced(video, {"max_slice_nums", "scale_resolution",
+                                                       "slice_mode", "max_num_frames"})));
+}
+
 }  // namespace
 
 Processing read_processing(const checkpoint::HfConfig& files, const GridGeometry& geometry,
@@ -180,18 +197,7 @@ Processing read_processing(const checkpoint::HfConfig& files, const GridGeometry
                                                          double) {
     return sample_frames(most, total, video_fps);
   };
-  p.grid.assumptions = common::missing_text(
-      image ? image->path() : files.directory + "/preprocessor_config.json", image.has_value(),
-      {common::assumed(image, "max_slice_nums", cat(p.image.max_slice_nums)),
-       common::assumed(image, "scale_resolution", cat(p.image.scale_resolution))});
-  p.grid.sources =
-      cat(common::sources_text("image", image,
-                               common::sourced(image, {"max_slice_nums", "scale_resolution",
-                                                       "slice_mode", "image_mean", "image_std"})),
-          " ",
-          common::sources_text("video", video,
-                               common::sourced(video, {"max_slice_nums", "scale_resolution",
-                                                       "slice_mode", "max_num_frames"})));
+  note_sources(files, p);
   return p;
 }
 

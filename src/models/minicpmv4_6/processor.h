@@ -2,7 +2,6 @@
 
 #include <cstdint>
 #include <span>
-#include <utility>
 
 #include "checkpoint/hf_config.h"
 #include "fovea/options.h"
@@ -38,8 +37,8 @@ struct Processing {
 /// slice where there are none. The model takes no pixel values.
 class Processor final : public common::GridProcessor {
  public:
-  explicit Processor(Processing processing)
-      : GridProcessor(processing.grid), p_(std::move(processing)) {}
+  explicit Processor(const Processing& processing)
+      : GridProcessor(processing.grid), p_(processing) {}
 
   [[nodiscard]] ItemPlan plan_image(std::int64_t width_px, std::int64_t height_px) const override;
   [[nodiscard]] ItemPlan plan_video(std::int64_t num_frames, std::int64_t width_px,
