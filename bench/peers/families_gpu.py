@@ -11,9 +11,11 @@ Fovea is faster than the faster of the peer's ways; "rows" are those of the whol
 """
 
 import argparse
+import contextlib
 import json
 import multiprocessing
 import os
+import signal
 import statistics
 import subprocess
 import sys
@@ -53,6 +55,20 @@ def median_ms(call, seconds):
     return statistics.median(finished() for _ in range(max(10, round(1e3 * seconds / first))))
 
 
+@contextlib.contextmanager
+def time_limit(seconds):
+    """Raises TimeoutError in the main thread of the process."""
+    def end(*_):
+        raise TimeoutError(f"more than {seconds} s")
+
+    signal.signal(signal.SIGALRM, end)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+
+
 def prepare_case(model, processor, folder, count, arguments):
     """The number of rows and the ways to run one case, compiled and run once."""
     import torch
@@ -63,8 +79,9 @@ def prepare_case(model, processor, folder, count, arguments):
     case = {"rows": len(tower.rows(call())), "ways": {"eager": call}, "note": ""}
     if arguments.compile:
         try:
-            compiled = torch.compile(call, dynamic=False)
-            compiled()
+            with time_limit(arguments.compile_limit):
+                compiled = torch.compile(call, dynamic=False)
+                compiled()
             case["ways"]["compiled"] = compiled
         except Exception as error:
             case["note"] = f"compile: {first_line(error)}"
@@ -221,6 +238,7 @@ def parse_arguments():
     parser.add_argument("--seconds", type=float, default=1, help="that each way of a peer runs for")
     parser.add_argument("--repetitions", type=int, default=20, help="of Fovea")
     parser.add_argument("--device", default="cuda")
+    parser.add_argument("--compile-limit", type=int, default=240, metavar="SECONDS", help="for one case (default: 240)")
     parser.add_argument("--no-compile", dest="compile", action="store_false", help="peers only eagerly")
     parser.add_argument("--no-peers", dest="peers", action="store_false", help="Fovea alone")
     parser.add_argument("--json", type=Path, metavar="FILE", help="also write all figures")
