@@ -3,7 +3,10 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <set>
+#include <string>
+#include <vector>
 
 #include "integration/run_program.h"
 #include "support/json.h"
@@ -11,12 +14,19 @@
 namespace fovea::test {
 namespace {
 
+/// What `--vectors` changes.
+struct PublishedVectors {
+  std::int64_t parameters = 0;  ///< 0: the family makes no vectors
+  std::int64_t width = 0;
+};
+
 struct Published {
   const char* name;  ///< folder below tests/configs
   std::int64_t tensors;
   std::int64_t parameters;
   std::int64_t width;  ///< columns of a row, deepstack levels included
   std::int64_t rows;   ///< of an image of 1920 x 1080
+  PublishedVectors vectors = {};
 };
 
 /// Tensors and parameters are those of the modules of transformers 5.17, made on the meta device
@@ -25,7 +35,8 @@ struct Published {
 /// the tensors of their modules in transformers 5.24; from Kimi-VL on, but for Llama 4, they are
 /// sums over the tensors that docs/reference lists, of Idefics3, SmolVLM and LLaVA those of the
 /// modules of transformers 5.24 that run; DeepSeek-OCR's (without the patch embedding of
-/// CLIP, which nothing reads) is also the size of its file.
+/// CLIP, which nothing reads) is also the size of its file. With vectors the parameters of encoders
+/// for retrieval are those of the modules of transformers 5.24.
 constexpr Published kPublished[] = {
     {"Qwen2-VL-2B-Instruct", 391, 665271296, 1536, 2691},
     {"Qwen2-VL-7B-Instruct", 391, 675759104, 3584, 2691},
@@ -145,13 +156,43 @@ constexpr Published kPublished[] = {
     {"deepseek-vl2", 335, 431347568, 2560, 1807},
     {"Molmo2-8B", 414, 470443472, 4096, 1162},
     {"Phi-4-multimodal-instruct", 425, 411069856, 3072, 3918},
+    {"LFM2-VL-450M", 203, 96338688, 1024, 2300},
+    {"LFM2-VL-1.6B", 443, 429702896, 2048, 2300},
+    {"aya-vision-8b", 441, 440204272, 4096, 1521},
+    {"aya-vision-32b", 441, 484252656, 8192, 1521},
+    {"command-a-vision-07-2025", 441, 809945328, 12288, 3328},
+    {"clip-vit-base-patch32", 197, 87454464, 768, 50, {87849216, 512}},
+    {"clip-vit-base-patch16", 197, 85797888, 768, 197, {86192640, 512}},
+    {"clip-vit-large-patch14", 389, 303177728, 1024, 257, {303966208, 768}},
+    {"clip-vit-large-patch14-336", 389, 303505408, 1024, 577, {304293888, 768}},
+    {"siglip-base-patch16-224", 197, 85797120, 768, 196, {92884224, 768}},
+    {"siglip-large-patch16-256", 389, 303361024, 1024, 256, {315956224, 1024}},
+    {"siglip-so400m-patch14-384", 437, 412987248, 1152, 729, {428225600, 1152}},
+    {"siglip2-so400m-patch16-512", 437, 413534448, 1152, 1024, {428772800, 1152}},
+    {"siglip2-giant-opt-patch16-384", 645, 1135329792, 1536, 576, {1163659776, 1536}},
+    {"siglip2-base-patch16-naflex", 197, 85843200, 768, 252, {92930304, 768}},
+    {"siglip2-so400m-patch16-naflex", 437, 412649712, 1152, 252, {427888064, 1152}},
+    {"dinov2-small", 222, 22056192, 384, 257, {22056192, 384}},
+    {"dinov2-base", 222, 86579712, 768, 257, {86579712, 768}},
+    {"dinov2-large", 438, 304367616, 1024, 257, {304367616, 1024}},
+    {"dinov2-giant", 726, 1136479232, 1536, 257, {1136479232, 1536}},
+    {"dinov2-with-registers-large", 439, 304371712, 1024, 261, {304371712, 1024}},
+    {"dinov3-vits16-pretrain-lvd1689m", 210, 21596160, 384, 201, {21596160, 384}},
+    {"dinov3-vits16plus-pretrain-lvd1689m", 234, 28692480, 384, 201, {28692480, 384}},
+    {"dinov3-vitb16-pretrain-lvd1689m", 210, 85659648, 768, 201, {85659648, 768}},
+    {"dinov3-vitl16-pretrain-lvd1689m", 414, 303128576, 1024, 201, {303128576, 1024}},
+    {"dinov3-vith16plus-pretrain-lvd1689m", 614, 840591360, 1280, 201, {840591360, 1280}},
+    {"dinov3-vit7b16-pretrain-lvd1689m", 766, 6716358656, 4096, 201, {6716358656, 4096}},
 };
 
 std::string configs() { return FOVEA_TEST_SOURCE_DIR "/tests/configs"; }
 
-Json inspect(const std::string& name) {
-  const ProgramResult result = run_fovea({"inspect", configs() + "/" + name, "--load-format",
-                                          "dummy", "--json", "--image", "1920x1080"});
+Json inspect(const std::string& name, const std::vector<std::string>& more = {}) {
+  std::vector<std::string> words{
+      "inspect",  configs() + "/" + name, "--load-format", "dummy", "--json", "--image",
+      "1920x1080"};
+  words.insert(words.end(), more.begin(), more.end());
+  const ProgramResult result = run_fovea(words);
   expect_success(result);
   return Json::parse(result.out);
 }
@@ -172,6 +213,22 @@ TEST_P(InspectPublished, TensorsParametersAndBytesAreThoseOfTheCheckpoint) {
   }
 }
 
+class InspectEncoders : public InspectPublished {};
+
+TEST_P(InspectEncoders, VectorsHaveTheParametersOfTheCheckpoint) {
+  const Json report = inspect(GetParam().name, {"--vectors"});
+  EXPECT_EQ(report["parameters"], GetParam().vectors.parameters);
+  EXPECT_EQ(report["width"], GetParam().vectors.width);
+  EXPECT_EQ(report["plan"]["items"][0]["rows"], 1);
+}
+
+std::vector<Published> encoders() {
+  std::vector<Published> found;
+  std::ranges::copy_if(kPublished, std::back_inserter(found),
+                       [](const Published& one) { return one.vectors.parameters != 0; });
+  return found;
+}
+
 std::string test_name(const ::testing::TestParamInfo<Published>& info) {
   std::string name = info.param.name;
   std::ranges::replace_if(
@@ -180,6 +237,7 @@ std::string test_name(const ::testing::TestParamInfo<Published>& info) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Sizes, InspectPublished, ::testing::ValuesIn(kPublished), test_name);
+INSTANTIATE_TEST_SUITE_P(Sizes, InspectEncoders, ::testing::ValuesIn(encoders()), test_name);
 
 TEST(InspectPublishedFolders, AreAllInTheTable) {
   std::set<std::string> folders;
