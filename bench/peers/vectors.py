@@ -132,7 +132,7 @@ def compare(name, arguments, scratch):
         peers.append(peer_rate(model, files, arguments)[0])
         own.append(fovea_rate(folder, images, scratch, arguments)["items_per_s"])
     got = fovea_vectors(folder, images, scratch, arguments)
-    print(f"{name:<24}{max(peers):>24.1f}{max(own):>12.1f}{max(own) / max(peers):>8.2f}{1 - cosine(got, want):>12.1e}",
+    print(f"{name:<24}{max(peers):>24.2f}{max(own):>12.2f}{max(own) / max(peers):>8.2f}{1 - cosine(got, want):>12.1e}",
           flush=True)
 
 
