@@ -14,33 +14,36 @@ constexpr std::int64_t kMaxPatchesPerVideo = 32;  // in time; longer videos run 
 
 std::string text(PixelRange range) { return cat(range.min_pixels, "..", range.max_pixels); }
 
+TowerAnswers answers_of(GridTower tower, const GridProcessing& p) {
+  const bool videos = p.video_size != nullptr && p.video_refusal.empty();
+  TowerAnswers answers{.spec = {.modalities = {Modality::kImage}}, .facts = std::move(tower.facts)};
+  GraphSpec& spec = answers.spec;
+  if (videos) spec.modalities.push_back(Modality::kVideo);
+  spec.main_width = tower.main_width;
+  spec.out_width = tower.out_width;
+  spec.max_frames_per_video = videos ? kMaxPatchesPerVideo * p.geometry.frames_apart() : 1;
+  spec.attention_parity_rows = tower.attention_parity_rows;
+
+  Facts& facts = answers.facts;
+  facts.emplace_back("patch_size", cat(p.geometry.patch_size));
+  facts.emplace_back("spatial_merge_size", cat(p.geometry.spatial_merge_size));
+  facts.emplace_back("temporal_patch_size", cat(p.geometry.temporal_patch_size));
+  facts.emplace_back("image pixels", text(p.limits.image));
+  if (videos) facts.emplace_back("video pixels", text(p.limits.video));
+  return answers;
+}
+
 }  // namespace
 
 GridModel::GridModel(GridTower tower, GridProcessing processing)
     : GridModel(std::move(tower), std::make_unique<GridProcessor>(std::move(processing))) {}
 
 GridModel::GridModel(GridTower tower, std::unique_ptr<const GridProcessor> processor)
-    : processor_(std::move(processor)), facts_(std::move(tower.facts)) {
-  const GridProcessing& p = processor_->processing();
-  const bool videos = p.video_size != nullptr && p.video_refusal.empty();
-  spec_.modalities = {Modality::kImage};
-  if (videos) spec_.modalities.push_back(Modality::kVideo);
-  spec_.main_width = tower.main_width;
-  spec_.out_width = tower.out_width;
-  spec_.max_frames_per_video = videos ? kMaxPatchesPerVideo * p.geometry.frames_apart() : 1;
-  spec_.attention_parity_rows = tower.attention_parity_rows;
-
-  facts_.emplace_back("patch_size", cat(p.geometry.patch_size));
-  facts_.emplace_back("spatial_merge_size", cat(p.geometry.spatial_merge_size));
-  facts_.emplace_back("temporal_patch_size", cat(p.geometry.temporal_patch_size));
-  facts_.emplace_back("image pixels", text(p.limits.image));
-  if (videos) facts_.emplace_back("video pixels", text(p.limits.video));
-}
-
-std::vector<std::pair<std::string, std::string>> GridModel::facts() const { return facts_; }
+    // Braces evaluate in order: the processor is read before it is moved.
+    : TowerModel{answers_of(std::move(tower), processor->processing()), std::move(processor)} {}
 
 GraphCapacity GridModel::view_capacity(const GraphCapacity& capacity) const {
-  const GridProcessing& p = processor_->processing();
+  const GridProcessing& p = processing();
   if (!p.views_of) return capacity;
   GraphCapacity views = capacity;
   views.seqs = std::max<std::int64_t>(1, capacity.tokens / p.least_view_tokens);

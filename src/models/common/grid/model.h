@@ -3,13 +3,13 @@
 #include <cstdint>
 #include <memory>
 #include <span>
-#include <string>
 #include <utility>
 #include <vector>
 
 #include "fovea/tower/models/encoder_graph_model.h"
 #include "models/common/grid/inputs.h"
 #include "models/common/grid/processor.h"
+#include "models/common/model.h"
 
 namespace fovea::common {
 
@@ -18,7 +18,7 @@ struct GridTower {
   std::int64_t main_width = 0;             ///< as in GraphSpec
   std::int64_t out_width = 0;              ///< as in GraphSpec
   std::int64_t attention_parity_rows = 0;  ///< as in GraphSpec
-  std::vector<std::pair<std::string, std::string>> facts;
+  Facts facts;
 };
 
 /// Rows of a sequence at which attention costs as much as the GEMMs of a block: per row a block
@@ -29,16 +29,12 @@ struct GridTower {
 }
 
 /// A model with one path over grids of patches: everything but the forward.
-class GridModel : public EncoderGraphModel {
+class GridModel : public TowerModel {
  public:
   GridModel(GridTower tower, GridProcessing processing);
   /// The same with a processor of the family's own.
   GridModel(GridTower tower, std::unique_ptr<const GridProcessor> processor);
 
-  [[nodiscard]] const GraphSpec& graph_spec() const noexcept final { return spec_; }
-  [[nodiscard]] const ItemProcessor& processor() const noexcept final { return *processor_; }
-  [[nodiscard]] std::vector<std::pair<std::string, std::string>> facts() const final;
-  [[nodiscard]] std::int64_t path_width(PathId) const final { return spec_.out_width; }
   /// Those of GridInputs. A family with further buffers overrides both, with view_capacity and
   /// view_runs.
   [[nodiscard]] std::vector<BufferDecl> inputs(PathId,
@@ -47,20 +43,16 @@ class GridModel : public EncoderGraphModel {
                    InputWriter& writer) const override;
 
  protected:
-  [[nodiscard]] const GridGeometry& geometry() const noexcept {
-    return processor_->processing().geometry;
+  [[nodiscard]] const GridProcessing& processing() const noexcept {
+    return static_cast<const GridProcessor&>(processor()).processing();
   }
+  [[nodiscard]] const GridGeometry& geometry() const noexcept { return processing().geometry; }
   /// The capacity with the sequences of as many views as a graph has room for.
   [[nodiscard]] GraphCapacity view_capacity(const GraphCapacity& capacity) const;
   /// The runs of parts, or those of their views.
   [[nodiscard]] ViewRuns view_runs(std::span<const ItemPart> parts) const {
-    return {geometry(), parts, processor_->processing().views_of};
+    return {geometry(), parts, processing().views_of};
   }
-
- private:
-  std::unique_ptr<const GridProcessor> processor_;
-  GraphSpec spec_;
-  std::vector<std::pair<std::string, std::string>> facts_;
 };
 
 /// The model of a family that has nothing of its own but a forward and, where that reads more than

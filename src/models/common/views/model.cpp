@@ -5,24 +5,32 @@
 
 namespace fovea::common {
 
-ViewModel::ViewModel(ViewTower tower, std::unique_ptr<const ItemProcessor> processor)
-    : tower_(std::move(tower)), processor_(std::move(processor)) {
-  spec_.modalities = tower_.modalities;
-  spec_.main_width = tower_.width;
-  spec_.out_width = tower_.width;
-  spec_.min_token_budget = tower_.paths.front().layout.tokens;
-  spec_.max_token_budget = tower_.max_token_budget;
-  spec_.paths.clear();
-  for (const ViewPath& path : tower_.paths) {
+namespace {
+
+GraphSpec spec_of(const ViewTower& tower) {
+  GraphSpec graph{.modalities = tower.modalities,
+                  .main_width = tower.width,
+                  .out_width = tower.width,
+                  .min_token_budget = tower.paths.front().layout.tokens,
+                  .max_token_budget = tower.max_token_budget,
+                  .paths = {}};
+  for (const ViewPath& path : tower.paths) {
     const std::int64_t unit = path.layout.tokens;
-    PathSpec& spec = spec_.paths.emplace_back();
+    PathSpec& spec = graph.paths.emplace_back();
     spec.name = path.name;
     spec.min_token_budget = unit;
     spec.allow_zero_tokens = path.allow_zero_tokens;
     spec.unit = unit;
     if (path.max_item_views) spec.max_item_tokens = *path.max_item_views * unit;
   }
+  return graph;
 }
+
+}  // namespace
+
+ViewModel::ViewModel(ViewTower tower, std::unique_ptr<const ItemProcessor> processor)
+    : TowerModel({.spec = spec_of(tower), .facts = tower.facts}, std::move(processor)),
+      tower_(std::move(tower)) {}
 
 std::vector<BufferDecl> ViewModel::inputs(PathId path, const GraphCapacity& capacity) const {
   return ViewInputs::declare(layout(path), views_of(path, capacity));

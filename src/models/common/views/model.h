@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "fovea/tower/models/encoder_graph_model.h"
+#include "models/common/model.h"
 #include "models/common/views/inputs.h"
 
 namespace fovea::common {
@@ -27,21 +28,15 @@ struct ViewTower {
   std::optional<std::int64_t> max_token_budget = {};  ///< as in GraphSpec
   std::vector<ViewPath> paths;                        ///< the smallest budget is that of the first
   bool vectors = false;  ///< the first token of an item is its only row, a vector of the whole
-  std::vector<std::pair<std::string, std::string>> facts;
+  Facts facts;
 };
 
 /// A model over square views: everything but the forward, and the order of rows where there are
 /// several paths. A unit is a view; the pixels of an item are its views, path after path.
-class ViewModel : public EncoderGraphModel {
+class ViewModel : public TowerModel {
  public:
   ViewModel(ViewTower tower, std::unique_ptr<const ItemProcessor> processor);
 
-  [[nodiscard]] const GraphSpec& graph_spec() const noexcept final { return spec_; }
-  [[nodiscard]] const ItemProcessor& processor() const noexcept final { return *processor_; }
-  [[nodiscard]] std::vector<std::pair<std::string, std::string>> facts() const final {
-    return tower_.facts;
-  }
-  [[nodiscard]] std::int64_t path_width(PathId) const final { return spec_.out_width; }
   /// These two are those of ViewInputs; a family with further buffers overrides both.
   [[nodiscard]] std::vector<BufferDecl> inputs(PathId path,
                                                const GraphCapacity& capacity) const override;
@@ -63,8 +58,6 @@ class ViewModel : public EncoderGraphModel {
   [[nodiscard]] const ViewLayout& layout(PathId path) const;
 
   ViewTower tower_;
-  std::unique_ptr<const ItemProcessor> processor_;
-  GraphSpec spec_;
 };
 
 /// The model of a family over one path whose forward reads ViewInputs alone.
