@@ -65,6 +65,18 @@ void resize(RgbView image, std::int64_t width_px, std::int64_t height_px,
        .src_margins = image.margins});
 }
 
+void resize_fine(const RgbView& image, std::int64_t width_px, std::int64_t height_px,
+                 media::FineFilter filter, std::span<std::uint8_t> out) {
+  media::resize_rgb_fine(
+      {.src = {image.rgb, static_cast<std::size_t>(image.width_px * image.height_px * 3)},
+       .src_width_px = image.width_px,
+       .src_height_px = image.height_px,
+       .dst = out,
+       .dst_width_px = width_px,
+       .dst_height_px = height_px,
+       .filter = filter});
+}
+
 media::Image resized(RgbView image, std::int64_t width_px, std::int64_t height_px,
                      media::ResizeEngine engine, media::ResizeFilter filter) {
   media::Image result{width_px, height_px, {}};

@@ -8,6 +8,7 @@
 #include "fovea/tower/models/item_processor.h"
 #include "media/image.h"
 #include "media/resize/resize.h"
+#include "media/resize/resize_fine.h"
 
 namespace fovea::common {
 
@@ -31,7 +32,12 @@ void check_frame(const ItemPlan& plan, std::int64_t index, const RgbView& frame,
 void resize(RgbView image, std::int64_t width_px, std::int64_t height_px,
             media::ResizeEngine engine, media::ResizeFilter filter, std::span<std::uint8_t> out);
 
-/// The same into memory of its own.
+/// Resizes an image in floats, or keeps its size (media::resize_rgb_fine).
+/// @param out [media::kLevelBytes, height_px, width_px, 3], no overlap with the image.
+void resize_fine(const RgbView& image, std::int64_t width_px, std::int64_t height_px,
+                 media::FineFilter filter, std::span<std::uint8_t> out);
+
+/// As resize, into memory of its own.
 [[nodiscard]] media::Image resized(RgbView image, std::int64_t width_px, std::int64_t height_px,
                                    media::ResizeEngine engine,
                                    media::ResizeFilter filter = media::ResizeFilter::kBicubic);

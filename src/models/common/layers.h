@@ -165,9 +165,10 @@ void conv3x3(ExecContext& ctx, const Conv3x3& layer, ConstTensorView x, std::int
              LiveRows rows, TensorView out);
 
 /// x += attention(norm(x)); x is [rows, features].
-template <class Norm, class AttentionLayer>
+/// @tparam Rows AttendedRows, or a type with live() and an overload of add_attention.
+template <class Norm, class AttentionLayer, class Rows>
 void add_normed_attention(ExecContext& ctx, const Norm& before, const AttentionLayer& layer,
-                          const AttendedRows& rows, TensorView x) {
+                          const Rows& rows, TensorView x) {
   const Arena::Scope scope(ctx.arena);
   const TensorView normed = ops::input_rows(ctx, first_layer(layer), x);
   norm(ctx, before, x, rows.live(), normed);
@@ -177,9 +178,8 @@ void add_normed_attention(ExecContext& ctx, const Norm& before, const AttentionL
 /// x += attention(norm1(x)); x += mlp(norm2(x)); x is [rows, features].
 /// @tparam PreNormBlock has members norm1, norm2, attn and mlp, of types above or with overloads of
 /// their functions.
-template <class PreNormBlock>
-void add_block(ExecContext& ctx, const PreNormBlock& block, const AttendedRows& rows,
-               TensorView x) {
+template <class PreNormBlock, class Rows>
+void add_block(ExecContext& ctx, const PreNormBlock& block, const Rows& rows, TensorView x) {
   add_normed_attention(ctx, block.norm1, block.attn, rows, x);
   const Arena::Scope scope(ctx.arena);
   const TensorView normed = ops::input_rows(ctx, first_layer(block.mlp), x);

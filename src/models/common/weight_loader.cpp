@@ -156,16 +156,17 @@ BlockSequence WeightLoader::block_sequence(std::vector<Block> blocks) const {
 }
 
 Tensor WeightLoader::f32(const std::string& name, const Shape& shape) {
-  const auto as_stored = [](std::span<const float> values) {
+  return f32(name, shape, shape);
+}
+
+Tensor WeightLoader::f32(const std::string& name, const Shape& stored, const Shape& wanted) {
+  return f32_from(name, stored, wanted, [](std::span<const float> values) {
     return std::vector<float>(values.begin(), values.end());
-  };
-  return f32_from(name, shape, shape, as_stored);
+  });
 }
 
 Tensor WeightLoader::row(const std::string& name, std::int64_t features) {
-  Tensor tensor = f32(name, {features});
-  tensor.shape = {1, features};
-  return tensor;
+  return f32(name, {features}, {1, features});
 }
 
 Tensor WeightLoader::repeated(const std::vector<std::string>& names, std::int64_t count) {

@@ -128,6 +128,8 @@ class WeightLoader {
   [[nodiscard]] BlockSequence block_sequence(std::vector<Block> blocks) const;
   /// One tensor widened to f32, for example a position table.
   [[nodiscard]] Tensor f32(const std::string& name, const Shape& shape);
+  /// The same with another shape of as many elements.
+  [[nodiscard]] Tensor f32(const std::string& name, const Shape& stored, const Shape& wanted);
   /// One vector widened to f32, as a matrix of one row.
   [[nodiscard]] Tensor row(const std::string& name, std::int64_t features);
   /// The numbers `names`, each `count` times, one after the other: [names * count] f32.

@@ -32,8 +32,8 @@ common::SiglipTower load_tower(common::WeightLoader& loader, const common::Sigli
   tower.patch_embedding = {
       .normalize = loader.constant(normalize),
       .proj = loader.linear("vision.patch_embed.proj", width, {3, patch, patch})};
-  tower.position_embedding = loader.f32("vision.pos_embed", {1, c.view.patches(), width});
-  tower.position_embedding.shape = {c.view.patches(), width};
+  tower.position_embedding =
+      loader.f32("vision.pos_embed", {1, c.view.patches(), width}, {c.view.patches(), width});
   std::vector<common::Block> blocks;
   for (std::int64_t i = 0; i < c.num_hidden_layers; ++i) {
     const auto block = loader.block(i);

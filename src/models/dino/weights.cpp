@@ -118,8 +118,8 @@ Weights load_weights(common::WeightLoader& loader, const Tower& tower,
   const std::int64_t width = c.hidden_size;
   const Names names = names_of(c);
   Weights w;
-  w.patch_embedding =
-      common::load_patch_embedding(loader, names.patches, width, tower.view, scaling);
+  w.patch_embedding = common::load_patch_embedding(loader, names.patches, width, tower.view,
+                                                   scaling, media::FineFilter::kBilinear);
   w.cls_token = loader.f32("embeddings.cls_token", {1, 1, width});
   w.cls_token.shape = {1, width};
   if (c.num_register_tokens > 0) {

@@ -33,13 +33,13 @@ std::vector<BufferDecl> RowInputs::declare(const Config&, const GraphCapacity& c
 void RowInputs::fill(const Config& config, std::span<const common::GridRun> runs,
                      const common::PatchTables&, InputWriter& writer) {
   std::int64_t num_rows = 0;
-  for (const common::GridRun& run : runs) num_rows += run.plan->spec.out_rows;
+  for (const common::GridRun& run : runs) num_rows += run.plan.spec.out_rows;
   auto* source = writer.claim(kRowSources, num_rows).as<std::int32_t>();
   auto* live = writer.claim(kLiveRows, kNumLive).as<std::int32_t>();
   std::int32_t token = 0;
   for (const common::GridRun& run : runs) {
-    const std::int64_t rows = run.plan->grid[1] / config.grid.spatial_merge_size;
-    const std::int64_t cols = run.plan->grid[2] / config.grid.spatial_merge_size;
+    const std::int64_t rows = run.plan.grid[1] / config.grid.spatial_merge_size;
+    const std::int64_t cols = run.plan.grid[2] / config.grid.spatial_merge_size;
     source = write_sources(rows, cols, token, source);
     token += static_cast<std::int32_t>(rows * cols);
   }

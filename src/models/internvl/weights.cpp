@@ -109,8 +109,7 @@ Weights load_weights(common::WeightLoader& loader, const Config& c,
   w.patch_embedding = {
       .normalize = loader.constant(normalize),
       .proj = loader.linear(names.patch_embedding, width, {3, c.view.patch_px, c.view.patch_px})};
-  w.class_embedding = loader.f32(names.class_embedding, {1, 1, width});
-  w.class_embedding.shape = {1, width};
+  w.class_embedding = loader.f32(names.class_embedding, {1, 1, width}, {1, width});
   const std::int64_t rows = 1 + c.view.patches();
   w.position_embedding = loader.f32_from(names.position_embedding, {1, rows, width}, {rows, width},
                                          [&](std::span<const float> table) {

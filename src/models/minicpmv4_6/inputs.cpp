@@ -4,9 +4,13 @@
 #include <algorithm>
 #include <array>
 
+#include "models/common/numbers.h"
+
 namespace fovea::minicpmv4_6 {
 
 namespace {
+
+using common::narrow;
 
 constexpr const char* kWindowSeqlens = "cu_windows";
 constexpr const char* kMergedSeqlens = "cu_merged";
@@ -17,8 +21,6 @@ constexpr std::size_t kNumbers = 4;  // of a row of a table
 /// The patches of a token, which are stored row by row of it, in the order of its windows.
 constexpr std::array<std::size_t, Config::kArea * Config::kArea> kOrder{
     0, 1, 4, 5, 2, 3, 6, 7, 8, 9, 12, 13, 10, 11, 14, 15};
-
-std::int32_t narrow(std::int64_t value) { return static_cast<std::int32_t>(value); }
 
 void order_by_window(std::span<std::int32_t> table) {
   std::array<std::int32_t, kOrder.size() * kNumbers> before;

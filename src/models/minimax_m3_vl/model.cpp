@@ -44,7 +44,7 @@ class Model final : public common::GridModel {
     const common::PatchTables rows = common::GridInputs::fill(config_.grid, runs, writer);
     auto* position = rows.positions.data();
     for (const common::GridRun& run : runs) {
-      const std::int64_t frame = run.plan->grid[1] * run.plan->grid[2];
+      const std::int64_t frame = run.plan.grid[1] * run.plan.grid[2];
       for (std::int64_t row = 0; row < run.patches; ++row, position += 4) {
         position[2] = static_cast<std::int32_t>(row / frame);  // the height has no reader
       }
@@ -69,7 +69,7 @@ class Model final : public common::GridModel {
       const std::int64_t count = std::min(segment, patches - first);
       const std::size_t bytes =
           std::min(pixels.size(), frame_bytes * static_cast<std::size_t>(count / frame));
-      runs.push_back({&plan, pixels.first(bytes), count});
+      runs.push_back({plan, pixels.first(bytes), count});
       pixels = pixels.subspan(bytes);
     }
   }

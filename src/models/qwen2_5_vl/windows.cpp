@@ -58,7 +58,7 @@ void WindowInputs::fill(const Config& config, std::span<const common::GridRun> r
                         const common::PatchTables& rows, InputWriter& writer) {
   WindowOrder order;
   for (const common::GridRun& run : runs) {
-    const auto& [t, h, w] = run.plan->grid;
+    const auto& [t, h, w] = run.plan.grid;
     order.append({run.seqs, h, w}, config.grid, config.window_side());
   }
   reorder(order.tokens, rows.positions);

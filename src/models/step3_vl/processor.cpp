@@ -13,30 +13,17 @@ media::Image resized(RgbView image, std::int64_t width_px, std::int64_t height_p
                          media::ResizeFilter::kBilinear);
 }
 
-/// A black square with the part of an image from (left, top) on that fits it.
-void cut(RgbView image, std::int64_t left_px, std::int64_t top_px, media::Image& square) {
-  square.rgb.resize(static_cast<std::size_t>(square.width_px * square.height_px * 3));
-  common::cut_square(image, left_px, top_px, square.width_px, square.rgb);
-}
-
 void fill_view(RgbView image, const common::SquareView& view, std::span<std::uint8_t> out) {
-  media::resize_rgb_fine(
-      {.src = {image.rgb, static_cast<std::size_t>(image.width_px * image.height_px * 3)},
-       .src_width_px = image.width_px,
-       .src_height_px = image.height_px,
-       .dst = out,
-       .dst_width_px = view.side_px,
-       .dst_height_px = view.side_px});
+  common::resize_fine(image, view.side_px, view.side_px, media::FineFilter::kBilinear, out);
 }
 
 void fill_windows(RgbView image, const Crop& crop, std::span<std::uint8_t> out) {
   const media::Image source = resized(image, crop.crop_width_px, crop.crop_height_px);
   const std::int64_t side = crop.window_px;
   const std::size_t view_bytes = kViews[kLocal].pixel_bytes();
-  media::Image window{side, side, {}};
   for (std::int64_t i = 0; i < crop.windows.count(); ++i, out = out.subspan(view_bytes)) {
-    cut(common::view_of(source), i % crop.windows.cols * side, i / crop.windows.cols * side,
-        window);
+    const media::Image window = common::cut(common::view_of(source), i % crop.windows.cols * side,
+                                            i / crop.windows.cols * side, {side, side});
     fill_view(common::view_of(window), kViews[kLocal], out.first(view_bytes));
   }
 }
@@ -62,9 +49,9 @@ void Processor::fill_frame(const ItemPlan& plan, std::int64_t index, const RgbVi
   common::check_frame(plan, index, frame, out);
   RgbView image = frame;
   const Crop crop = plan_crop(plan.source_width_px, plan.source_height_px, windows_);
-  media::Image changed{crop.square_px, crop.square_px, {}};
+  media::Image changed;
   if (crop.square_px > 0) {
-    cut(image, 0, 0, changed);
+    changed = common::cut(image, 0, 0, {crop.square_px, crop.square_px});
     image = common::view_of(changed);
   }
   if (image.width_px != crop.width_px || image.height_px != crop.height_px) {

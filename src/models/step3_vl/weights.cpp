@@ -4,8 +4,8 @@
 #include <algorithm>
 
 #include "core/check.h"
-#include "models/common/pixel_levels.h"
 #include "models/common/position_table.h"
+#include "models/common/views/levels.h"
 
 namespace fovea::step3_vl {
 
@@ -50,16 +50,12 @@ Layer load_layer(common::WeightLoader& loader, const Config& c, const std::strin
 }  // namespace
 
 Weights load_weights(common::WeightLoader& loader, const Config& c) {
-  constexpr std::int64_t kPatch = Config::kPatch;
-  constexpr std::int64_t kPatchBytes = 3 * media::kLevelBytes * kPatch * kPatch;
   const std::int64_t features = 2 * c.output_hidden_size;
   Weights w;
   const common::PixelScaling scaling{.image_mean = Config::kMean, .image_std = Config::kStd};
-  w.patch_embedding = {
-      .normalize = loader.constant(common::level_table()),
-      .proj = loader.linear_from(
-          "vision_model.embeddings.patch_embedding", {c.hidden_size, 3, kPatch, kPatch},
-          kPatchBytes, common::split_levels(kPatch * kPatch, media::LevelScale{}, scaling))};
+  w.patch_embedding =
+      common::load_patch_embedding(loader, "vision_model.embeddings.patch_embedding", c.hidden_size,
+                                   kViews[kGlobal], scaling, media::FineFilter::kBilinear);
   w.class_rows =
       loader.f32_from("vision_model.embeddings.class_embedding", {1, c.hidden_size},
                       {Config::kClassRows, c.hidden_size},

@@ -1,9 +1,8 @@
 // The input buffers of towers over chunks of frames.
 #include "models/common/grid/chunks.h"
 
-#include <cstdint>
-
 #include "models/common/grid/moonvit.h"
+#include "models/common/numbers.h"
 
 namespace fovea::common {
 
@@ -16,7 +15,7 @@ constexpr const char* kPlaces = "places";
 /// Writes one row of four numbers. @return the place after it.
 std::int32_t* write_row(std::int32_t* row, std::int64_t a, std::int64_t b, std::int64_t c,
                         std::int64_t d) {
-  for (const std::int64_t value : {a, b, c, d}) *row++ = static_cast<std::int32_t>(value);
+  for (const std::int64_t value : {a, b, c, d}) *row++ = narrow(value);
   return row;
 }
 
@@ -32,7 +31,7 @@ std::vector<BufferDecl> ChunkInputs::declare(const MoonVitConfig& config,
 void ChunkInputs::fill(const MoonVitConfig& config, std::span<const GridRun> runs,
                        const PatchTables&, InputWriter& writer) {
   const auto places_of = [](const GridRun& run) {  // in each frame of a chunk
-    return run.plan->grid[1] * run.plan->grid[2];
+    return run.plan.grid[1] * run.plan.grid[2];
   };
   std::int64_t patches = 0;
   std::int64_t places = 0;
@@ -42,7 +41,7 @@ void ChunkInputs::fill(const MoonVitConfig& config, std::span<const GridRun> run
   }
   auto* time = writer.claim(kTimes, patches).as<std::int32_t>();
   auto* mean = writer.claim(kMeans, places).as<std::int32_t>();
-  *writer.claim(kPlaces, 1).as<std::int32_t>() = static_cast<std::int32_t>(places);
+  *writer.claim(kPlaces, 1).as<std::int32_t>() = narrow(places);
   std::int64_t first = 0;  // patch of a chunk
   for (const GridRun& run : runs) {
     const std::int64_t here = places_of(run);

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "models/common/frames.h"
+#include "models/common/numbers.h"
 
 namespace fovea::common {
 
@@ -18,8 +19,6 @@ constexpr const char* kPixels = "pixels";
 /// Entries of the buffer "live".
 enum Live : std::int64_t { kLivePatches, kLiveTokens, kLiveSeqs, kNumLive };
 
-std::int32_t narrow(std::int64_t value) { return static_cast<std::int32_t>(value); }
-
 }  // namespace
 
 std::vector<GridRun> runs_of(const GridGeometry& geometry, std::span<const ItemPart> parts) {
@@ -28,7 +27,7 @@ std::vector<GridRun> runs_of(const GridGeometry& geometry, std::span<const ItemP
     const ItemPlan& plan = part.plan();
     std::span<const std::uint8_t> pixels = part.pixels();
     if (geometry.frames == FrameUse::kJoined) {
-      runs.push_back({&plan, pixels, part.patches(), part.seqs()});
+      runs.push_back({plan, pixels, part.patches(), part.seqs()});
       continue;
     }
     const auto frame_bytes =
@@ -36,7 +35,7 @@ std::vector<GridRun> runs_of(const GridGeometry& geometry, std::span<const ItemP
     while (!pixels.empty()) {
       const auto unit = pixels.first(std::min(plan.unit_bytes[0], pixels.size()));
       const auto frames = static_cast<std::int64_t>(unit.size() / frame_bytes);
-      runs.push_back({.plan = &plan,
+      runs.push_back({.plan = plan,
                       .pixels = unit,
                       .patches = frames * plan.grid[1] * plan.grid[2],
                       .seqs = geometry.frames == FrameUse::kApart ? frames : 1,
@@ -53,22 +52,29 @@ std::int64_t patch_capacity(const GridGeometry& geometry, const GraphCapacity& c
          std::min(geometry.frames_apart(), std::max<std::int64_t>(capacity.seqs, 1));
 }
 
-ViewRuns::ViewRuns(const GridGeometry& geometry, std::span<const ItemPart> parts,
-                   const ViewsOf& views_of) {
-  if (!views_of) {
-    runs_ = runs_of(geometry, parts);
-    return;
-  }
-  for (const ItemPart& part : parts) views_.push_back(views_of(part.plan()));
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    std::span<const std::uint8_t> pixels = parts[i].pixels();
-    for (std::int64_t unit = 0; unit < parts[i].count; ++unit) {
-      for (const ItemPlan& view : views_[i]) {
-        runs_.push_back({&view, pixels.first(view.pixel_bytes), view.spec.input_rows});
+ItemPlan plan_view(const GridGeometry& geometry, Size2d size) {
+  ItemPlan plan;
+  plan.resized_height_px = size.height_px;
+  plan.resized_width_px = size.width_px;
+  plan.grid = {1, size.height_px / geometry.patch_size, size.width_px / geometry.patch_size};
+  plan.pixel_bytes = static_cast<std::size_t>(size.height_px * size.width_px * 3);
+  plan.spec.input_rows = plan.grid[1] * plan.grid[2];
+  return plan;
+}
+
+std::vector<GridRun> runs_of(std::span<const ItemPart> parts, const ViewsOf& views_of) {
+  std::vector<GridRun> runs;
+  for (const ItemPart& part : parts) {
+    const std::vector<ItemPlan> views = views_of(part.plan());
+    std::span<const std::uint8_t> pixels = part.pixels();
+    for (std::int64_t unit = 0; unit < part.count; ++unit) {
+      for (const ItemPlan& view : views) {
+        runs.push_back({view, pixels.first(view.pixel_bytes), view.spec.input_rows});
         pixels = pixels.subspan(view.pixel_bytes);
       }
     }
   }
+  return runs;
 }
 
 std::vector<BufferDecl> GridInputs::declare(const GridGeometry& geometry,
@@ -115,7 +121,7 @@ PatchTables GridInputs::fill(const GridGeometry& geometry, std::span<const GridR
   *offsets = 0;
   for (const GridRun& run : runs) {
     const auto rows = static_cast<std::size_t>(run.patches);
-    write_patch_rows(geometry, *run.plan, static_cast<std::int64_t>(byte), run.pixels.size(),
+    write_patch_rows(geometry, run.plan, static_cast<std::int64_t>(byte), run.pixels.size(),
                      {position_rows.as<std::int32_t>() + 4 * row, 4 * rows},
                      {source_rows.as<std::int32_t>() + 4 * row, 4 * rows});
     writer.copy(pixel_bytes.data + byte, run.pixels);

@@ -21,7 +21,7 @@ struct PatchTables {
 /// Grids of one size whose pixels lie one after the other, in attention sequences of one length:
 /// units of an item, or a view of one.
 struct GridRun {
-  const ItemPlan* plan = nullptr;  ///< of one grid; must outlive the call
+  ItemPlan plan;  ///< of one grid
   std::span<const std::uint8_t> pixels;
   std::int64_t patches = 0;  ///< of all of them
   std::int64_t seqs = 1;
@@ -37,22 +37,15 @@ struct GridRun {
 [[nodiscard]] std::int64_t patch_capacity(const GridGeometry& geometry,
                                           const GraphCapacity& capacity);
 
-/// The runs of parts whose units are grids, or several views each, every view an attention
-/// sequence.
-class ViewRuns {
- public:
-  using ViewsOf = std::function<std::vector<ItemPlan>(const ItemPlan& plan)>;
+/// The plan of a view that an item is made of, as far as its patches need one.
+[[nodiscard]] ItemPlan plan_view(const GridGeometry& geometry, Size2d size);
 
-  /// @param parts which must outlive this object. @param views_of as in GridProcessing; empty: runs
-  /// are those of runs_of.
-  ViewRuns(const GridGeometry& geometry, std::span<const ItemPart> parts, const ViewsOf& views_of);
+/// The views of a unit of an item, in the order of their pixels and rows. Plans of plan_view.
+using ViewsOf = std::function<std::vector<ItemPlan>(const ItemPlan& plan)>;
 
-  [[nodiscard]] std::span<const GridRun> runs() const noexcept { return runs_; }
-
- private:
-  std::vector<std::vector<ItemPlan>> views_;  // of a unit of each part
-  std::vector<GridRun> runs_;
-};
+/// The runs of items whose units are several views each, every view an attention sequence.
+[[nodiscard]] std::vector<GridRun> runs_of(std::span<const ItemPart> parts,
+                                           const ViewsOf& views_of);
 
 /// The inputs of a tower over grids of patches: rows frame by frame in merge-block order, one
 /// attention sequence per temporal patch of an item, or per frame of it.

@@ -50,13 +50,18 @@ GraphCapacity GridModel::view_capacity(const GraphCapacity& capacity) const {
   return views;
 }
 
+std::vector<GridRun> GridModel::view_runs(std::span<const ItemPart> parts) const {
+  const ViewsOf& views_of = processing().views_of;
+  return views_of ? runs_of(parts, views_of) : runs_of(geometry(), parts);
+}
+
 std::vector<BufferDecl> GridModel::inputs(PathId, const GraphCapacity& capacity) const {
   return GridInputs::declare(geometry(), view_capacity(capacity));
 }
 
 void GridModel::fill_inputs(PathId, const GraphCapacity&, std::span<const ItemPart> parts,
                             InputWriter& writer) const {
-  GridInputs::fill(geometry(), view_runs(parts).runs(), writer);
+  GridInputs::fill(geometry(), view_runs(parts), writer);
 }
 
 }  // namespace fovea::common

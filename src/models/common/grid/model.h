@@ -50,9 +50,7 @@ class GridModel : public TowerModel {
   /// The capacity with the sequences of as many views as a graph has room for.
   [[nodiscard]] GraphCapacity view_capacity(const GraphCapacity& capacity) const;
   /// The runs of parts, or those of their views.
-  [[nodiscard]] ViewRuns view_runs(std::span<const ItemPart> parts) const {
-    return {geometry(), parts, processing().views_of};
-  }
+  [[nodiscard]] std::vector<GridRun> view_runs(std::span<const ItemPart> parts) const;
 };
 
 /// The model of a family that has nothing of its own but a forward and, where that reads more than
@@ -87,9 +85,9 @@ class PlainGridModel final : public GridModel {
   }
   void fill_inputs(PathId, const GraphCapacity&, std::span<const ItemPart> parts,
                    InputWriter& writer) const override {
-    const ViewRuns all = view_runs(parts);
-    [[maybe_unused]] const PatchTables rows = GridInputs::fill(geometry(), all.runs(), writer);
-    (Further::fill(config_, all.runs(), rows, writer), ...);
+    const std::vector<GridRun> runs = view_runs(parts);
+    [[maybe_unused]] const PatchTables rows = GridInputs::fill(geometry(), runs, writer);
+    (Further::fill(config_, runs, rows, writer), ...);
   }
   void forward(ExecContext& ctx, PathId, const GraphCapacity&, const NamedTensors& in,
                TensorView out) const override {

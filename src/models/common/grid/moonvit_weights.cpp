@@ -65,8 +65,8 @@ MoonVitWeights load_moonvit(WeightLoader& loader, const MoonVitConfig& c,
       .normalize = loader.constant(normalize),
       .proj = loader.linear("vision_tower.patch_embed.proj", c.hidden_size, {3, patch, patch})};
   w.pos_emb = loader.f32("vision_tower.patch_embed.pos_emb.weight",
-                         {c.init_pos_emb_height, c.init_pos_emb_width, c.hidden_size});
-  w.pos_emb.shape = {c.init_pos_emb_height * c.init_pos_emb_width, c.hidden_size};
+                         {c.init_pos_emb_height, c.init_pos_emb_width, c.hidden_size},
+                         {c.init_pos_emb_height * c.init_pos_emb_width, c.hidden_size});
   if (c.init_pos_emb_time > 0) w.times = time_table(loader, c);
   std::vector<Block> blocks;
   for (std::int64_t i = 0; i < c.num_hidden_layers; ++i) {

@@ -82,16 +82,6 @@ void check_grid_sides(std::int64_t height, std::int64_t width, std::int64_t most
               height);
 }
 
-ItemPlan plan_view(const GridGeometry& geometry, Size2d size) {
-  ItemPlan plan;
-  plan.resized_height_px = size.height_px;
-  plan.resized_width_px = size.width_px;
-  plan.grid = {1, size.height_px / geometry.patch_size, size.width_px / geometry.patch_size};
-  plan.pixel_bytes = static_cast<std::size_t>(size.height_px * size.width_px * 3);
-  plan.spec.input_rows = plan.grid[1] * plan.grid[2];
-  return plan;
-}
-
 void count_views(const GridGeometry& geometry, std::span<const ItemPlan> views, ItemPlan& plan) {
   std::int64_t patches = 0;  // of a unit
   for (const ItemPlan& view : views) {

@@ -11,6 +11,7 @@
 #include "fovea/tower/models/item_processor.h"
 #include "media/resize/resize.h"
 #include "models/common/geometry.h"
+#include "models/common/grid/inputs.h"
 #include "models/common/grid/smart_resize.h"
 #include "models/common/processor_file.h"
 
@@ -44,10 +45,8 @@ struct GridProcessing {
   /// Size of a frame of an item at the upper left of a black canvas, which has the size after
   /// resizing; empty: there is no canvas.
   std::function<Size2d(const ItemPlan& plan)> content_size;
-  /// The views of a unit of an item whose units are several, in the order of their pixels and rows,
-  /// each an attention sequence; empty: a unit is one grid. Plans of plan_view.
-  std::function<std::vector<ItemPlan>(const ItemPlan& plan)> views_of;
-  std::int64_t least_view_tokens = 1;                                      ///< no view has fewer
+  ViewsOf views_of;                    ///< empty: a unit is one grid
+  std::int64_t least_view_tokens = 1;  ///< no view has fewer
   std::int64_t most_grid_side = std::numeric_limits<std::int64_t>::max();  ///< patches of a grid
   std::string video_refusal = {};  ///< why videos are refused all the same; empty: they are not
   /// ItemProcessor::sample_frames of a video of at least 1 frame, for a target above 0.
@@ -100,9 +99,6 @@ class GridProcessor : public ItemProcessor {
 
   GridProcessing p_;
 };
-
-/// The plan of a view that an item is made of, as far as its patches need one.
-[[nodiscard]] ItemPlan plan_view(const GridGeometry& geometry, Size2d size);
 
 /// Counts the bytes and rows of `plan`, each of whose num_frames units has these views.
 /// @throws Error(kInvalidArgument) for more bytes than an item can have.

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "models/common/frames.h"
+#include "models/common/numbers.h"
 
 namespace fovea::common {
 
@@ -13,8 +14,6 @@ constexpr const char* kLive = "live";
 constexpr const char* kCuSeqlens = "cu_seqlens";
 constexpr const char* kSources = "sources";
 constexpr const char* kPixels = "pixels";
-
-std::int32_t narrow(std::int64_t value) { return static_cast<std::int32_t>(value); }
 
 std::int64_t num_chunks(const ViewLayout& layout, std::int64_t views) {
   const std::int64_t step = layout.views_per_chunk;

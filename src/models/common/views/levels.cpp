@@ -7,7 +7,7 @@ namespace fovea::common {
 
 PatchEmbedding load_patch_embedding(WeightLoader& loader, const std::string& name,
                                     std::int64_t features, const SquareView& view,
-                                    const PixelScaling& scaling) {
+                                    const PixelScaling& scaling, media::FineFilter filter) {
   const std::int64_t patch = view.patch_px;
   if (view.planes == 1) {
     return {.normalize = loader.constant(scaling.table()),
@@ -16,7 +16,7 @@ PatchEmbedding load_patch_embedding(WeightLoader& loader, const std::string& nam
   return {
       .normalize = loader.constant(level_table()),
       .proj = loader.linear_from(name, {features, 3, patch, patch}, 3 * view.planes * patch * patch,
-                                 split_levels(patch * patch, media::LevelScale{}, scaling))};
+                                 split_levels(patch * patch, media::level_scale(filter), scaling))};
 }
 
 }  // namespace fovea::common

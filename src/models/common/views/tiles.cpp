@@ -11,8 +11,9 @@ namespace {
 
 double as_double(std::int64_t value) { return static_cast<double>(value); }
 
-void cut(RgbView image, std::int64_t left_px, std::int64_t top_px, const Size2d& size,
-         std::span<std::uint8_t> out) {
+/// @param out [size, 3].
+void cut_part(RgbView image, std::int64_t left_px, std::int64_t top_px, Size2d size,
+              std::span<std::uint8_t> out) {
   auto next = out.begin();
   for (std::int64_t y = top_px; y < top_px + size.height_px; ++y) {
     const std::int64_t covered = y < image.height_px ? image.width_px - left_px : 0;
@@ -50,14 +51,21 @@ Tiling nearest_tiling(std::int64_t width_px, std::int64_t height_px, std::int64_
 
 void cut_square(RgbView image, std::int64_t left_px, std::int64_t top_px, std::int64_t side_px,
                 std::span<std::uint8_t> out) {
-  cut(image, left_px, top_px, {side_px, side_px}, out);
+  cut_part(image, left_px, top_px, {side_px, side_px}, out);
 }
 
-void cut_tiles(RgbView image, Tiling tiling, const Size2d& tile, std::span<std::uint8_t> out) {
+media::Image cut(RgbView image, std::int64_t left_px, std::int64_t top_px, Size2d size) {
+  media::Image part{size.width_px, size.height_px, {}};
+  part.rgb.resize(static_cast<std::size_t>(size.width_px * size.height_px * 3));
+  cut_part(image, left_px, top_px, size, part.rgb);
+  return part;
+}
+
+void cut_tiles(RgbView image, Tiling tiling, Size2d tile, std::span<std::uint8_t> out) {
   const auto tile_bytes = static_cast<std::size_t>(tile.height_px * tile.width_px * 3);
   for (std::int64_t i = 0; i < tiling.count(); ++i, out = out.subspan(tile_bytes)) {
-    cut(image, i % tiling.cols * tile.width_px, i / tiling.cols * tile.height_px, tile,
-        out.first(tile_bytes));
+    cut_part(image, i % tiling.cols * tile.width_px, i / tiling.cols * tile.height_px, tile,
+             out.first(tile_bytes));
   }
 }
 

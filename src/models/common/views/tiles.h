@@ -5,6 +5,7 @@
 #include <span>
 
 #include "fovea/tower/models/item_processor.h"
+#include "media/image.h"
 #include "models/common/geometry.h"
 #include "models/common/grid/smart_resize.h"
 
@@ -32,8 +33,12 @@ struct Tiling {
 void cut_square(RgbView image, std::int64_t left_px, std::int64_t top_px, std::int64_t side_px,
                 std::span<std::uint8_t> out);
 
-/// The same for all tiles of an image, row by row of it. @param out [tiles, height, width, 3].
-void cut_tiles(RgbView image, Tiling tiling, const Size2d& tile, std::span<std::uint8_t> out);
+/// The same of a part of any shape, into memory of its own.
+[[nodiscard]] media::Image cut(RgbView image, std::int64_t left_px, std::int64_t top_px,
+                               Size2d size);
+
+/// As cut_square for all tiles of an image, row by row of it. @param out [tiles, tile, 3].
+void cut_tiles(RgbView image, Tiling tiling, Size2d tile, std::span<std::uint8_t> out);
 inline void cut_tiles(RgbView image, Tiling tiling, std::int64_t side_px,
                       std::span<std::uint8_t> out) {
   cut_tiles(image, tiling, Size2d{side_px, side_px}, out);

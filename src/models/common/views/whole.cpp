@@ -221,14 +221,7 @@ void WholeImageProcessor::fill_frame(const ItemPlan& plan, std::int64_t index, c
   const std::int64_t width = plan.resized_width_px;
   const std::int64_t height = plan.resized_height_px;
   if (image_.in_floats) {
-    media::resize_rgb_fine(
-        {.src = {frame.rgb, static_cast<std::size_t>(frame.width_px * frame.height_px * 3)},
-         .src_width_px = frame.width_px,
-         .src_height_px = frame.height_px,
-         .dst = out,
-         .dst_width_px = width,
-         .dst_height_px = height});
-    return;
+    return resize_fine(frame, width, height, media::FineFilter::kBilinear, out);
   }
   if (width == image_.side_px && height == image_.side_px) {
     return resize(frame, width, height, image_.engine, image_.filter, out);
