@@ -27,11 +27,8 @@ void check_vendor(const JsonView& root) {
 
 void read_native(const JsonView& vision, common::SiglipConfig& tower) {
   tower.num_hidden_layers = kBlocks;
-  common::read_transformer(vision, tower);
+  tower = common::read_siglip_layers(vision, tower);
   tower.view = common::read_square_view(vision, tower.view);
-  tower.layer_norm_eps = common::read_positive(vision, "layer_norm_eps", tower.layer_norm_eps);
-  tower.hidden_act = common::parse_activation(vision.string_or("hidden_act", "gelu_pytorch_tanh"),
-                                              vision.path() + ".hidden_act");
   common::require_number(vision, "crop_size", static_cast<double>(tower.view.side_px));
   const std::int64_t layer = vision.int_or("feature_layer", -2);  // counts from the end
   FOVEA_CHECK(layer <= -2 && layer >= -tower.num_hidden_layers, kUnsupported, vision.path(),
@@ -51,8 +48,6 @@ Config parse_config(const checkpoint::HfConfig& files) {
   } else {
     read_native(root.at("vision_config"), c.tower);
   }
-  FOVEA_CHECK(c.patches_side() % 2 == 0, kUnsupported, root.path(), ": views of ", c.patches_side(),
-              " patches a side are no whole tokens of 2 x 2");
   c.text_hidden_size = common::read_size(root, "hidden_size", c.text_hidden_size);
   return c;
 }

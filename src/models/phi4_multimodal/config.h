@@ -3,6 +3,7 @@
 #include <cstdint>
 
 #include "checkpoint/hf_config.h"
+#include "media/resize/resize_fine.h"
 #include "models/common/views/siglip.h"
 
 namespace fovea::phi4_multimodal {
@@ -18,16 +19,13 @@ enum class Format : std::uint8_t {
 struct Config {
   Format format = Format::kNative;
   /// vision_config; of its blocks those that run: fewer where feature_layer says so.
-  common::SiglipConfig tower{.hidden_size = 1152,
-                             .num_hidden_layers = 26,
-                             .num_attention_heads = 16,
-                             .intermediate_size = 4304,
-                             .view = {.side_px = 448, .patch_px = 14}};
+  common::SiglipConfig tower{
+      .hidden_size = 1152,
+      .num_hidden_layers = 26,
+      .num_attention_heads = 16,
+      .intermediate_size = 4304,
+      .view = {.side_px = 448, .patch_px = 14, .merge = 2, .planes = media::kLevelBytes}};
   std::int64_t text_hidden_size = 3072;  ///< hidden_size: columns of a row
-
-  /// Patches a side of a view, and tokens, of 2 x 2 patches.
-  [[nodiscard]] std::int64_t patches_side() const { return tower.view.grid(); }
-  [[nodiscard]] std::int64_t tokens_side() const { return patches_side() / 2; }
 };
 
 /// Reads and validates config.json of either format, by its architecture.

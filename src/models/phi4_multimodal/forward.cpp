@@ -7,7 +7,7 @@
 #include "fovea/tower/ops/linear.h"
 #include "fovea/tower/ops/patch.h"
 #include "fovea/tower/ops/rows.h"
-#include "media/resize/resize_fine.h"
+#include "models/common/views/token_grid.h"
 #include "models/phi4_multimodal/model.h"
 
 namespace fovea::phi4_multimodal {
@@ -27,22 +27,31 @@ void take_parts(ExecContext& ctx, TensorView qkv, std::int64_t first, std::int64
                              .out_block_rows = count});
 }
 
+/// The rows of common::add_block.
+struct ViewRows {
+  const Inputs& in;
+  std::int64_t view_patches = 0;
+
+  [[nodiscard]] LiveRows live() const { return in.grid.patches; }
+};
+
 /// x += proj(attention(qkv(normed))): patches attend to the patches of their view, and so does the
 /// padding of a view.
-void add_attention(ExecContext& ctx, const Config& c, const common::Attention& w, const Inputs& in,
+void add_attention(ExecContext& ctx, const common::Attention& w, const ViewRows& of,
                    ConstTensorView normed, TensorView x) {
   const Arena::Scope scope(ctx.arena);
+  const Inputs& in = of.in;
   const std::int64_t rows = x.shape[0];
-  const std::int64_t width = c.tower.hidden_size;
+  const std::int64_t width = x.shape[1];
   const float scale = 1.0f / std::sqrt(static_cast<float>(w.head_dim()));
   const TensorView qkv = ctx.arena.tensor(x.dtype, {rows, 3 * width});
   const TensorView mixed = ctx.arena.tensor(x.dtype, {rows, width});
-  ops::linear(ctx, {.x = normed, .weight = w.qkv, .rows = in.rows, .out = qkv});
+  ops::linear(ctx, {.x = normed, .weight = w.qkv, .rows = of.live(), .out = qkv});
   ops::attention(ctx, {.qkv = qkv,
-                       .sequences = {.cu_seqlens = in.cu_seqlens,
+                       .sequences = {.cu_seqlens = in.grid.cu_seqlens,
                                      .seqs = in.views,
-                                     .max_seqlen = std::min(rows, c.tower.view.patches()),
-                                     .rows = in.rows},
+                                     .max_seqlen = std::min(rows, of.view_patches),
+                                     .rows = of.live()},
                        .num_heads = w.num_heads,
                        .head_dim = w.head_dim(),
                        .scale = scale,
@@ -56,74 +65,58 @@ void add_attention(ExecContext& ctx, const Config& c, const common::Attention& w
   ops::cross_attention(ctx, {.q = q,
                              .kv = kv,
                              .cu_queries = in.cu_padding,
-                             .cu_keys = in.cu_seqlens,
+                             .cu_keys = in.grid.cu_seqlens,
                              .seqs = in.padded_views,
                              .num_heads = w.num_heads,
                              .head_dim = w.head_dim(),
                              .scale = scale,
                              .out = mixed});
-  ops::linear(ctx, {.x = mixed, .weight = w.proj, .residual = x, .rows = in.rows, .out = x});
-}
-
-/// x = x + attention(LN1(x)); x = x + mlp(LN2(x))
-void add_block(ExecContext& ctx, const Config& c, const common::Block& block, const Inputs& in,
-               TensorView x) {
-  const Arena::Scope scope(ctx.arena);
-  const TensorView normed = ctx.arena.tensor(x.dtype, x.shape);
-  common::norm(ctx, block.norm1, x, in.rows, normed);
-  add_attention(ctx, c, block.attn, in, normed, x);
-  common::norm(ctx, block.norm2, x, in.rows, normed);
-  common::add_mlp(ctx, block.mlp, in.rows, normed, x);
+  ops::linear(ctx, {.x = mixed, .weight = w.proj, .residual = x, .rows = of.live(), .out = x});
 }
 
 }  // namespace
 
 void forward(ExecContext& ctx, const Config& c, const Weights& w, const Inputs& in,
              TensorView out) {
+  const common::SquareView& view = c.tower.view;
   const std::int64_t width = c.tower.hidden_size;
-  const std::int64_t rows = in.sources.shape[0];
+  const std::int64_t rows = in.grid.positions.shape[0];
   const Arena::Scope scope(ctx.arena);
 
   // x = conv(normalise(pixels)) + position embedding, [rows, hidden_size]
   const TensorView x = ctx.arena.tensor(out.dtype, {rows, width});
   common::embed_patches(ctx, w.patch_embedding,
-                        {.pixels = in.pixels,
-                         .sources = in.sources,
-                         .patch_size = c.tower.view.patch_px,
-                         .frames = static_cast<std::int64_t>(media::kLevelBytes),
-                         .rows = in.rows},
+                        {.pixels = in.grid.pixels,
+                         .sources = in.grid.sources,
+                         .patch_size = view.patch_px,
+                         .frames = view.planes,
+                         .rows = in.grid.patches},
                         x);
   ops::add_positions_half_pixel(ctx, {.table = w.position_embedding.view(),
-                                      .positions = in.positions,
-                                      .table_height = c.patches_side(),
-                                      .table_width = c.patches_side(),
-                                      .rows = in.rows,
+                                      .positions = in.grid.positions,
+                                      .table_height = view.grid(),
+                                      .table_width = view.grid(),
+                                      .rows = in.grid.patches,
                                       .x = x});
-  for (const common::Block& block : w.blocks.blocks) add_block(ctx, c, block, in, x);
+  // x = x + attention(LN1(x)); x = x + mlp(LN2(x))
+  const ViewRows of{.in = in, .view_patches = view.patches()};
+  for (const common::Block& block : w.blocks.blocks) common::add_block(ctx, block, of, x);
 
-  // all = [separators; mean of the 2 x 2 patches of each token]
-  constexpr std::int64_t kSeparators = 2;
-  const std::int64_t tokens = rows / 4;
-  const TensorView patches = ctx.arena.tensor(out.dtype, {rows, width});
-  const TensorView all = ctx.arena.tensor(out.dtype, {kSeparators + tokens, width});
-  ops::gather_rows(ctx, {.x = x, .index = in.pooled, .rows = in.rows, .out = patches});
-  ops::mean_row_blocks(ctx, {.x = patches,
-                             .block_rows = 4,
-                             .blocks = in.tokens,
-                             .out = row_range(all, kSeparators, tokens)});
-  std::int64_t at = 0;
-  for (const Tensor* separator : {&w.row_end, &w.between}) {
-    ops::copy_row_blocks(ctx, {.x = separator->view(),
-                               .x_block_rows = 0,
-                               .count = 1,
-                               .out = row_range(all, at++, 1),
-                               .out_block_rows = 1});
-  }
-
-  // out = fc2(gelu(fc1(rows of all)))
+  // joined = the mean of the 2 x 2 patches of each token, and separators, [tokens, hidden_size]
+  const std::int64_t pooled = in.pooled.shape[0];
+  const TensorView all = ctx.arena.tensor(out.dtype, {Inputs::kSeparators + pooled, width});
   const TensorView joined = ctx.arena.tensor(out.dtype, {out.shape[0], width});
+  common::put_row(ctx, w.row_end, row_range(all, 0, 1));
+  common::put_row(ctx, w.between, row_range(all, 1, 1));
+  ops::gather_rows(ctx, {.x = x,
+                         .index = in.pooled,
+                         .rows = in.pooled_rows,
+                         .out = row_range(all, Inputs::kSeparators, pooled)});
+  ops::mean_row_blocks(
+      ctx, {.x = all, .block_rows = 4, .blocks = in.out, .out = joined, .runs = in.means});
+
+  // out = fc2(gelu(fc1(joined)))
   const TensorView wide = ctx.arena.tensor(out.dtype, out.shape);
-  ops::gather_rows(ctx, {.x = all, .index = in.out_rows, .rows = in.out, .out = joined});
   common::mlp(ctx, w.projector, in.out, joined, wide, out);
 }
 

@@ -5,36 +5,37 @@
 #include <vector>
 
 #include "fovea/tower/models/encoder_graph_model.h"
+#include "models/common/grid/inputs.h"
 #include "models/phi4_multimodal/processor.h"
 
 namespace fovea::phi4_multimodal {
 
 /// The inputs of the tower. Rows are the patches that tokens are made of: first those of the image,
-/// view after view, then padding that shares a token with them. Padding attends to the patches of
-/// its view, and nothing attends to padding.
+/// view after view, then one for each view with padding, patches that share tokens with them.
+/// Padding attends to the patches of its view, and nothing attends to padding.
 struct Inputs {
-  ConstTensorView pixels;      ///< [bytes] u8
-  ConstTensorView sources;     ///< [rows, 4] i32: see ops::PatchifyArgs
-  ConstTensorView positions;   ///< [rows, 4] i32: y, x, height, width in the table of positions
-  ConstTensorView cu_seqlens;  ///< [views + 1] i32: of the patches of the image
-  ConstTensorView cu_padding;  ///< [views + 1] i32: of padding, counted from the first row
-  ConstTensorView pooled;      ///< [rows] i32: four rows for each token
-  ConstTensorView out_rows;    ///< [tokens] i32: separators 0 and 1, then tokens
-  LiveRows rows;
+  static constexpr std::int64_t kSeparators = 2;
+
+  common::GridInputs grid;     ///< one sequence per view, row by row of it, then one per padding.
+                               ///< Positions are places in the table
+  ConstTensorView cu_padding;  ///< [tokens + 1] i32: of the padding of views, from the first row on
+  ConstTensorView pooled;      ///< [4 * tokens] i32: four rows for each token
+  ConstTensorView means;       ///< [tokens, 4] i32: as MeanRowBlocksArgs::runs, in the separators,
+                               ///< then `pooled`
   LiveRows views;
   LiveRows padded_rows;   ///< rows, or 0 where there is no padding
   LiveRows padded_views;  ///< views, or 0 where there is no padding
-  LiveRows tokens;        ///< without separators
-  LiveRows out;           ///< with separators
+  LiveRows pooled_rows;   ///< patches of tokens
+  LiveRows out;           ///< tokens and separators
 
-  /// @param tokens of the graph, separators included.
-  [[nodiscard]] static std::vector<BufferDecl> declare(const common::SquareView& view,
-                                                       std::int64_t tokens);
-  /// @throws Error(kUnavailable) if a buffer holds less, Error(kInvalidArgument) for more pixels
-  /// than 32-bit offsets reach.
-  static void fill(const Processing& processing, std::span<const ItemPart> parts,
-                   InputWriter& writer);
-  [[nodiscard]] static Inputs of(const NamedTensors& in);
+  /// @param capacity whose tokens are rows of the output, separators included.
+  [[nodiscard]] static std::vector<BufferDecl> declare(const Processor& processor,
+                                                       const GraphCapacity& capacity);
+  /// @throws as GridInputs::fill.
+  static void fill(const Processor& processor, const GraphCapacity& capacity,
+                   std::span<const ItemPart> parts, InputWriter& writer);
+  [[nodiscard]] static Inputs of(const Processor& processor, const GraphCapacity& capacity,
+                                 const NamedTensors& in);
 };
 
 /// Place in a table of `side` positions of patch `index` of `count`, as the reference finds it: in

@@ -2,15 +2,13 @@
 
 #include <cstdint>
 #include <span>
-#include <string>
 #include <utility>
 #include <vector>
 
 #include "checkpoint/hf_config.h"
 #include "fovea/options.h"
 #include "fovea/tower/models/item_processor.h"
-#include "media/resize/resize.h"
-#include "models/common/processor_file.h"
+#include "models/common/views/processing.h"
 #include "models/common/views/tiles.h"
 #include "models/phi4_multimodal/config.h"
 
@@ -18,12 +16,8 @@ namespace fovea::phi4_multimodal {
 
 /// How images become views.
 struct Processing {
-  common::SquareView view;
+  common::ViewProcessing views;  ///< whose filter is that of images, before the global view
   std::int64_t dynamic_hd = 36;  ///< most views of an image besides the global one
-  common::PixelScaling scaling;
-  media::ResizeEngine engine = media::ResizeEngine::kTorchvision;
-  std::string assumptions;  ///< ItemProcessor::assumptions
-  std::string sources;      ///< ItemProcessor::sources
 };
 
 /// @throws Error(kCorruptData) naming the key for wrong types, Error(kUnsupported) for sizes that
@@ -32,41 +26,45 @@ struct Processing {
 [[nodiscard]] Processing read_processing(const checkpoint::HfConfig& files, const Config& config,
                                          const MediaOptions& media);
 
-/// An image at the upper left of a canvas of views, whose rest is white.
-struct Placement {
-  common::Tiling canvas;
-  std::int64_t width_px = 0;  ///< of the image
-  std::int64_t height_px = 0;
-  std::int64_t rows = 0;  ///< of patches that are not padding; the last may be so in part
-  std::int64_t cols = 0;
+/// The part of a view that shows the image, on the canvas, in patches. The last of a row or column
+/// may be white in part.
+struct View {
+  std::int64_t y = 0, x = 0;
+  std::int64_t rows = 0, cols = 0;
+  std::int64_t first_row = 0;    ///< of the tower, once inputs are filled
+  std::int64_t padding_row = 0;  ///< that of all white patches beside it
 
-  /// Tokens of the canvas, 2 x 2 patches each, that have a patch of the image.
-  [[nodiscard]] std::int64_t token_rows() const { return (rows + 1) / 2; }
-  [[nodiscard]] std::int64_t token_cols() const { return (cols + 1) / 2; }
+  [[nodiscard]] std::int64_t patches() const { return rows * cols; }
+  /// Whether white patches beside it share tokens of 2 x 2 patches with it.
+  [[nodiscard]] bool is_padded() const { return rows % 2 + cols % 2 > 0; }
+  /// The row of a patch of the view.
+  [[nodiscard]] std::int64_t row_of(std::int64_t y_in, std::int64_t x_in) const {
+    return y_in < rows && x_in < cols ? first_row + y_in * cols + x_in : padding_row;
+  }
 };
 
-/// @throws Error(kInvalidArgument) for an image too thin. Source:
-/// docs/reference/phi4_multimodal.md, "Canvas".
-[[nodiscard]] Placement place_image(const Processing& processing, std::int64_t width_px,
-                                    std::int64_t height_px);
-
 /// The host side. Pixels of an item are levels of several bytes (media::resize_rgb_fine): the
-/// global view, then the part of the canvas that tokens are made of; plan.grid is (1, rows of
-/// views, columns of views).
-class Processor final : public ItemProcessor {
+/// a white patch if views are padded, and the views, one after the other. plan.grid is (1, rows of
+/// views, columns of views), the resized size that of the image on the canvas. Source:
+/// docs/reference/phi4_multimodal.md, "Canvas".
+class Processor final : public common::ViewProcessor {
  public:
-  explicit Processor(Processing processing) : p_(std::move(processing)) {}
+  explicit Processor(Processing processing)
+      : ViewProcessor(std::move(processing.views)), dynamic_hd_(processing.dynamic_hd) {}
 
-  [[nodiscard]] const Processing& processing() const noexcept { return p_; }
+  [[nodiscard]] const common::SquareView& view() const noexcept { return processing().view; }
+  /// The patches of a canvas that show the image.
+  [[nodiscard]] common::Tiling patches_of(const ItemPlan& plan) const;
+  /// The global view, then those of the canvas that show the image.
+  [[nodiscard]] std::vector<View> views_of(const ItemPlan& plan) const;
 
+  /// @throws Error(kInvalidArgument) also for an image too thin.
   [[nodiscard]] ItemPlan plan_image(std::int64_t width_px, std::int64_t height_px) const override;
   void fill_frame(const ItemPlan& plan, std::int64_t index, const RgbView& frame,
                   std::span<std::uint8_t> out) const override;
-  [[nodiscard]] std::string assumptions() const override { return p_.assumptions; }
-  [[nodiscard]] std::string sources() const override { return p_.sources; }
 
  private:
-  Processing p_;
+  std::int64_t dynamic_hd_;
 };
 
 }  // namespace fovea::phi4_multimodal

@@ -27,8 +27,8 @@ TEST(Phi4MultimodalConfig, DefaultsAreThoseOfTheReference) {
   EXPECT_EQ(c.tower.hidden_size, 1152);
   EXPECT_EQ(c.tower.num_hidden_layers, 26) << "the last of 27 does not run";
   EXPECT_EQ(c.tower.intermediate_size, 4304);
-  EXPECT_EQ(c.patches_side(), 32);
-  EXPECT_EQ(c.tokens_side(), 16);
+  EXPECT_EQ(c.tower.view.grid(), 32);
+  EXPECT_EQ(c.tower.view.tokens_side(), 16);
   EXPECT_EQ(c.text_hidden_size, 3072);
 }
 
@@ -37,7 +37,7 @@ TEST(Phi4MultimodalConfig, ReadsSizesOfOtherTowers) {
                              "image_size": 112, "crop_size": 112, "feature_layer": -3})",
                          R"("hidden_size": 64, )");
   EXPECT_EQ(c.tower.num_hidden_layers, 3);
-  EXPECT_EQ(c.tokens_side(), 4);
+  EXPECT_EQ(c.tower.view.tokens_side(), 4);
   EXPECT_EQ(c.text_hidden_size, 64);
 }
 
@@ -45,7 +45,7 @@ TEST(Phi4MultimodalConfig, TheVendorsTowerIsThatOfTheClass) {
   const Config c = parse_vendor(R"({"crop_size": 448, "hd_transform_order": "sub_glb"})");
   EXPECT_EQ(c.format, Format::kVendor);
   EXPECT_EQ(c.tower.num_hidden_layers, 26);
-  EXPECT_EQ(c.patches_side(), 32);
+  EXPECT_EQ(c.tower.view.grid(), 32);
 }
 
 TEST(Phi4MultimodalConfig, RefusesWhatTheTowerDoesNotHave) {
@@ -56,7 +56,7 @@ TEST(Phi4MultimodalConfig, RefusesWhatTheTowerDoesNotHave) {
                  R"({"feature_layer": -1})");
   expect_refused("crop_size: only 448", R"({"crop_size": 336})");
   expect_refused("num_channels", R"({"num_channels": 1})");
-  expect_refused("views of 3 patches a side are no whole tokens",
+  expect_refused("image_size: 42 is not a multiple of 28",
                  R"({"image_size": 42, "crop_size": 42})");
   test::expect_error(ErrorCode::kUnsupported, "hd_transform_order: only sub_glb",
                      [] { (void)parse_vendor(R"({"hd_transform_order": "glb_sub"})"); });

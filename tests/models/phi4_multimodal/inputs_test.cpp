@@ -16,56 +16,64 @@ TEST(Phi4MultimodalInputs, PatchesOfAPartAreStretchedOverAllPositions) {
 }
 
 /// Views of 4 x 4 patches of 4 pixels.
-Processing small() {
-  return {
-      .view = {.side_px = 16, .patch_px = 4}, .dynamic_hd = 2, .assumptions = {}, .sources = {}};
+Processor small() {
+  const common::SquareView view{
+      .side_px = 16, .patch_px = 4, .merge = 2, .planes = media::kLevelBytes};
+  return Processor({.views = {.view = view, .assumptions = {}, .sources = {}}, .dynamic_hd = 2});
 }
 
+/// The inputs of one image.
+struct ImageInputs {
+  ImageInputs(const Processor& processor, const ItemPlan& plan)
+      : item{.plan = plan, .pixels = std::vector<std::uint8_t>(plan.pixel_bytes)},
+        inputs(Inputs::declare(processor, capacity())) {
+    const ItemPart part = ItemPart::whole(item, 0);
+    inputs.fill([&](InputWriter& w) { Inputs::fill(processor, capacity(), {&part, 1}, w); });
+  }
+  [[nodiscard]] GraphCapacity capacity() const {
+    return {.tokens = item.plan.spec.out_rows, .items = 1, .seqs = 1};
+  }
+  [[nodiscard]] std::vector<std::int32_t> ints(const char* name, std::int64_t count) {
+    return test::ints(inputs.tensors()[name], count);
+  }
+
+  PreparedItem item;
+  test::HostInputs inputs;
+};
+
+using Ints = std::vector<std::int32_t>;
+
 TEST(Phi4MultimodalInputs, PaddingComesBehindAllPatches) {
-  const Processor processor(small());
+  const Processor processor = small();
   const ItemPlan plan = processor.plan_image(62, 40);
   ASSERT_EQ(plan.grid, (std::array<std::int64_t, 3>{1, 1, 2}));
-  const Placement place = place_image(small(), 62, 40);
-  ASSERT_EQ(place.width_px, 24);
-  EXPECT_EQ(place.cols, 6) << "8 pixels to the right are 2 whole patches";
-  EXPECT_EQ(place.rows, 4);
-  PreparedItem item{.plan = plan, .pixels = std::vector<std::uint8_t>(plan.pixel_bytes)};
-  const ItemPart part = ItemPart::whole(item, 0);
-  test::HostInputs inputs(Inputs::declare(small().view, plan.spec.out_rows));
-  inputs.fill([&](InputWriter& w) { Inputs::fill(small(), {&part, 1}, w); });
-  const NamedTensors named = inputs.tensors();
-  const auto* const offsets = named["cu_seqlens"].as<std::int32_t>();
-  EXPECT_EQ(inputs.rows_of("cu_seqlens"), 4);
-  EXPECT_EQ(std::vector<std::int32_t>(offsets, offsets + 4),
-            (std::vector<std::int32_t>{0, 16, 32, 40}));
-  const auto* const live = named["live"].as<std::int32_t>();
-  EXPECT_EQ(live[0], 40);
-  EXPECT_EQ(live[2], 0) << "6 columns are whole tokens: no padding";
+  ASSERT_EQ(plan.resized_width_px, 24);
+  const common::Tiling patches = processor.patches_of(plan);
+  EXPECT_EQ(patches.cols, 6) << "8 pixels to the right are 2 whole patches";
+  EXPECT_EQ(patches.rows, 4);
   EXPECT_EQ(plan.spec.out_rows, 4 + 2 + 1 + 2 * 3 + 2);
+  ImageInputs image(processor, plan);
+  EXPECT_EQ(image.inputs.rows_of("cu_seqlens"), 4);
+  EXPECT_EQ(image.ints("cu_seqlens", 4), (Ints{0, 16, 32, 40}));
+  EXPECT_EQ(image.ints("live", 1), (Ints{40}));
+  EXPECT_EQ(image.ints("live_views", 5), (Ints{3, 0, 0, 40, 15}))
+      << "6 columns are whole tokens: no padding";
 }
 
 TEST(Phi4MultimodalInputs, OddEdgesHavePadding) {
-  const Placement place = place_image(small(), 64, 40);
-  ASSERT_EQ(place.width_px, 25);
-  ASSERT_EQ(place.cols, 7) << "7 pixels to the right are one whole patch";
-  const Processor processor(small());
+  const Processor processor = small();
   const ItemPlan plan = processor.plan_image(64, 40);
-  PreparedItem item{.plan = plan, .pixels = std::vector<std::uint8_t>(plan.pixel_bytes)};
-  const ItemPart part = ItemPart::whole(item, 0);
-  test::HostInputs inputs(Inputs::declare(small().view, plan.spec.out_rows));
-  inputs.fill([&](InputWriter& w) { Inputs::fill(small(), {&part, 1}, w); });
-  const NamedTensors named = inputs.tensors();
-  const auto* const offsets = named["cu_padding"].as<std::int32_t>();
-  EXPECT_EQ(std::vector<std::int32_t>(offsets, offsets + 4),
-            (std::vector<std::int32_t>{44, 44, 44, 48}));
-  const auto* const live = named["live"].as<std::int32_t>();
-  EXPECT_EQ(live[0], 48);
-  EXPECT_EQ(live[2], 48);
-  EXPECT_EQ(live[3], 3);
-  const auto* const pooled = named["pooled"].as<std::int32_t>();
-  // The last token of the first row: the last column of patches of the third view, and padding.
-  EXPECT_EQ(std::vector<std::int32_t>(pooled + 12, pooled + 16),
-            (std::vector<std::int32_t>{34, 44, 37, 45}));
+  ASSERT_EQ(plan.resized_width_px, 25);
+  ASSERT_EQ(processor.patches_of(plan).cols, 7) << "7 pixels to the right are one whole patch";
+  ImageInputs image(processor, plan);
+  EXPECT_EQ(image.ints("cu_padding", 4), (Ints{44, 44, 44, 45}));
+  EXPECT_EQ(image.ints("cu_seqlens", 5), (Ints{0, 16, 32, 44, 45}));
+  EXPECT_EQ(image.ints("live", 1), (Ints{45}));
+  EXPECT_EQ(image.ints("live_views", 3), (Ints{3, 45, 3}));
+  // The last token of the first row: the last column of patches of the third view, and padding,
+  // all of which is one row.
+  const Ints pooled = image.ints("pooled", 16);
+  EXPECT_EQ(Ints(pooled.begin() + 12, pooled.end()), (Ints{34, 44, 37, 44}));
 }
 
 }  // namespace
