@@ -15,11 +15,10 @@ namespace fovea::cohere_vision {
 namespace {
 
 common::ViewTower describe(const Config& c, const Processing& p) {
-  common::ViewTower tower{.width = c.text_hidden_size,
-                          .paths = {{.layout = common::siglip_layout(c.tower)}},
-                          .facts = common::siglip_facts(c.tower)};
-  tower.facts.emplace_back("tiles", cat(p.min_tiles, "..", p.max_tiles, " and a thumbnail"));
-  return tower;
+  return {.width = c.text_hidden_size,
+          .paths = {{.layout = common::siglip_layout(c.tower)}},
+          .facts = common::siglip_facts(
+              c.tower, {{"tiles", cat(p.min_tiles, "..", p.max_tiles, " and a thumbnail")}})};
 }
 
 using Model = common::PlainViewModel<Config, Weights>;

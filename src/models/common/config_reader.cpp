@@ -54,6 +54,20 @@ JsonView vision_config(const JsonView& root) {
   return root.at("vision_config");
 }
 
+std::int64_t read_count(const JsonView& object, std::string_view key, std::int64_t fallback,
+                        std::int64_t most) {
+  const std::int64_t count = object.int_or(key, fallback);
+  FOVEA_CHECK(count >= 0 && count <= most, kCorruptData, object.path(), ".", key,
+              ": expected a number in [0, ", most, "], got ", count);
+  return count;
+}
+
+std::optional<JsonView> find_renamed(const JsonView& object, std::string_view key,
+                                     std::string_view before) {
+  const auto value = object.find(key);
+  return value ? value : object.find(before);
+}
+
 SquareView read_square_view(const JsonView& vision, SquareView view) {
   constexpr std::int64_t kMaxSide = 4096;
   require_size(vision, "num_channels", 3);

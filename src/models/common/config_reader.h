@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,6 +27,14 @@ inline constexpr std::int64_t kMaxDepth = 1024;
 
 /// The same of a value that is there. @throws as read_size.
 [[nodiscard]] std::int64_t as_size(const JsonView& value, std::int64_t most = kMaxSize);
+
+/// The same of a number in [0, most].
+[[nodiscard]] std::int64_t read_count(const JsonView& object, std::string_view key,
+                                      std::int64_t fallback, std::int64_t most);
+
+/// The value of a key that has an older name. Nothing if the object has neither.
+[[nodiscard]] std::optional<JsonView> find_renamed(const JsonView& object, std::string_view key,
+                                                   std::string_view before);
 
 /// The side of a square that `object` gives as [height, width]; `fallback` where the key is absent.
 /// @throws Error(kCorruptData) naming the key for anything but two sizes, Error(kUnsupported) if

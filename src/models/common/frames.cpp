@@ -94,6 +94,14 @@ void paste(RgbView image, std::int64_t left_px, std::int64_t top_px, std::int64_
   }
 }
 
+media::Image on_canvas(RgbView image, std::int64_t left_px, std::int64_t top_px,
+                       std::int64_t width_px, std::int64_t height_px, std::uint8_t level) {
+  media::Image canvas{width_px, height_px, {}};
+  canvas.rgb.assign(static_cast<std::size_t>(width_px * height_px * 3), level);
+  paste(image, left_px, top_px, width_px, canvas.rgb);
+  return canvas;
+}
+
 double spaced(double first, double last, std::int64_t count, std::int64_t i) {
   if (count == 1) return first;
   if (i == count - 1) return last;
@@ -120,6 +128,11 @@ std::vector<std::int64_t> stepped_frames(std::int64_t total, std::int64_t count,
     indices.push_back(std::min(index, total - 1));
   }
   return indices;
+}
+
+std::int64_t frames_at(std::int64_t total, double fps, double target_fps) {
+  const auto most = static_cast<double>(total);
+  return static_cast<std::int64_t>(std::clamp(most / fps * target_fps, 1.0, most));
 }
 
 std::vector<std::int64_t> sample_evenly(std::int64_t total_frames, double video_fps,

@@ -47,6 +47,12 @@ void resize_fine(const RgbView& image, std::int64_t width_px, std::int64_t heigh
 void paste(RgbView image, std::int64_t left_px, std::int64_t top_px, std::int64_t canvas_width_px,
            std::span<std::uint8_t> canvas);
 
+/// A grey canvas with an image at (left_px, top_px) of it, where it fits. @param level of all
+/// channels.
+[[nodiscard]] media::Image on_canvas(RgbView image, std::int64_t left_px, std::int64_t top_px,
+                                     std::int64_t width_px, std::int64_t height_px,
+                                     std::uint8_t level);
+
 /// linspace(first, last, count)[i], as NumPy computes it.
 [[nodiscard]] double spaced(double first, double last, std::int64_t count, std::int64_t i);
 
@@ -60,6 +66,10 @@ void paste(RgbView image, std::int64_t left_px, std::int64_t top_px, std::int64_
 /// The same in other steps, none beyond the last frame: arange(0, total, step).
 [[nodiscard]] std::vector<std::int64_t> stepped_frames(std::int64_t total, std::int64_t count,
                                                        double step);
+
+/// The number of frames of `total` at about `target_fps`: total / fps * target_fps, rounded down,
+/// and at least 1.
+[[nodiscard]] std::int64_t frames_at(std::int64_t total, double fps, double target_fps);
 
 /// Indices of at most `most` frames of a video, evenly spaced from its first to its last, at
 /// about `target_fps` if its rate is known. @param video_fps 0 if it is not.

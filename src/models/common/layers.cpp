@@ -5,10 +5,12 @@
 #include <utility>
 
 #include "fovea/tower/ops/activate.h"
+#include "fovea/tower/ops/attention.h"
 #include "fovea/tower/ops/grid.h"
 #include "fovea/tower/ops/linear.h"
 #include "fovea/tower/ops/norm.h"
 #include "fovea/tower/ops/patch.h"
+#include "fovea/tower/ops/rows.h"
 
 namespace fovea::common {
 
@@ -70,6 +72,17 @@ void attend(ExecContext& ctx, const Attention& layer, const AttendedRows& rows, 
       {.x = mixed, .weight = layer.proj, .residual = residual, .rows = rows.live(), .out = out});
 }
 
+void mix(ExecContext& ctx, const Attention& layer, const ops::Sequences& sequences, TensorView qkv,
+         TensorView mixed) {
+  ops::attention(ctx, {.qkv = qkv,
+                       .sequences = sequences,
+                       .num_heads = layer.num_heads,
+                       .head_dim = layer.head_dim(),
+                       .scale = 1.0f / std::sqrt(static_cast<float>(layer.head_dim())),
+                       .out = mixed,
+                       .projection_dtype = layer.qkv.dtype});
+}
+
 void add_attention(ExecContext& ctx, const Attention& layer, const AttendedRows& rows,
                    ConstTensorView normed, TensorView x) {
   attend(ctx, layer, rows, normed, x, x);
@@ -92,6 +105,18 @@ void add_mlp(ExecContext& ctx, const Mlp& layer, LiveRows rows, ConstTensorView 
 void add_mlp(ExecContext& ctx, const GatedMlp& layer, LiveRows rows, ConstTensorView normed,
              TensorView x) {
   mlp(ctx, layer, rows, normed, x, x);
+}
+
+void take_parts(ExecContext& ctx, TensorView qkv, std::int64_t first, std::int64_t count,
+                LiveRows rows, TensorView out) {
+  const std::int64_t width = qkv.shape[1] / 3;
+  ops::copy_row_blocks(ctx, {.x = qkv.reshaped({3 * qkv.shape[0], width}),
+                             .x_block_rows = 3,
+                             .x_first = first,
+                             .count = count,
+                             .blocks = rows,
+                             .out = out.reshaped({count * out.shape[0], width}),
+                             .out_block_rows = count});
 }
 
 void add_blocks(ExecContext& ctx, const BlockSequence& sequence, const AttendedRows& rows,

@@ -129,6 +129,11 @@ void norm(ExecContext& ctx, const RmsNorm& layer, ConstTensorView x, LiveRows ro
 void attend(ExecContext& ctx, const Attention& layer, const AttendedRows& rows, ConstTensorView x,
             ConstTensorView residual, TensorView out);
 
+/// mixed = attention(qkv), for families that do more between the two layers than attend does.
+/// @param qkv [rows, 3 * width], the result of layer.qkv. @param mixed [rows, width].
+void mix(ExecContext& ctx, const Attention& layer, const ops::Sequences& sequences, TensorView qkv,
+         TensorView mixed);
+
 /// x += proj(attention(qkv(normed))), as attend; normed may be quantized, as for the next two.
 void add_attention(ExecContext& ctx, const Attention& layer, const AttendedRows& rows,
                    ConstTensorView normed, TensorView x);
@@ -158,6 +163,11 @@ void mlp(ExecContext& ctx, const Mlp& layer, LiveRows rows, ConstTensorView x, T
 /// out = residual + down(activation(gate(x)) * up(x)); the residual may be absent, or out.
 void mlp(ExecContext& ctx, const GatedMlp& layer, LiveRows rows, ConstTensorView x, TensorView out,
          ConstTensorView residual = {});
+
+/// out = `count` of q, k and v from number `first` on, of every row of qkv.
+/// @param qkv [rows, 3 * width]. @param out [rows, count * width].
+void take_parts(ExecContext& ctx, TensorView qkv, std::int64_t first, std::int64_t count,
+                LiveRows rows, TensorView out);
 
 /// out = conv3x3(x); x [n * side^2, channels], out [n * (side / stride)^2, channels].
 /// @param rows of out.

@@ -14,13 +14,15 @@ namespace fovea::common {
 /// The facts about a tower, as EncoderGraphModel::facts.
 using Facts = std::vector<std::pair<std::string, std::string>>;
 
-/// The facts of a transformer whose Config has the fields of read_transformer.
+/// The facts of a transformer whose Config has the fields of read_transformer, and more.
 template <class Config>
-[[nodiscard]] Facts transformer_facts(const Config& c) {
-  return {{"num_hidden_layers", cat(c.num_hidden_layers)},
-          {"hidden_size", cat(c.hidden_size)},
-          {"intermediate_size", cat(c.intermediate_size)},
-          {"num_attention_heads", cat(c.num_attention_heads)}};
+[[nodiscard]] Facts transformer_facts(const Config& c, const Facts& more) {
+  Facts facts{{"num_hidden_layers", cat(c.num_hidden_layers)},
+              {"hidden_size", cat(c.hidden_size)},
+              {"intermediate_size", cat(c.intermediate_size)},
+              {"num_attention_heads", cat(c.num_attention_heads)}};
+  facts.insert(facts.end(), more.begin(), more.end());
+  return facts;
 }
 
 /// The answers that a model gives without its weights.

@@ -140,6 +140,14 @@ std::string sources_text(std::string_view modality, const std::optional<JsonView
   return text;
 }
 
+std::string sources_text(const std::optional<JsonView>& image,
+                         std::initializer_list<std::string_view> image_keys,
+                         const std::optional<JsonView>& video,
+                         std::initializer_list<std::string_view> video_keys) {
+  return cat(sources_text("image", image, sourced(image, image_keys)), " ",
+             sources_text("video", video, sourced(video, video_keys)));
+}
+
 Assumption assumed(const std::optional<JsonView>& file, std::string_view key,
                    const std::string& value) {
   return {.given = file && file->find(key), .key = key, .assumed = cat(key, "=", value)};
@@ -156,6 +164,13 @@ std::string missing_text(const std::string& file, bool has_file,
   }
   if (keys.empty()) return "";
   return cat("missing=", file, has_file ? cat(" keys=", keys) : "", values);
+}
+
+std::string missing_text(const checkpoint::HfConfig& files,
+                         std::initializer_list<Assumption> assumptions) {
+  const auto file = files.image_processor();
+  return missing_text(file ? file->path() : files.directory + "/preprocessor_config.json",
+                      file.has_value(), assumptions);
 }
 
 void check_tower_size(const JsonView& file, std::string_view key, std::int64_t expected) {

@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "checkpoint/hf_config.h"
 #include "core/json.h"
 #include "fovea/options.h"
 #include "media/normalize.h"
@@ -96,6 +97,11 @@ struct SourcedKey {
 [[nodiscard]] std::string sources_text(std::string_view modality,
                                        const std::optional<JsonView>& file,
                                        std::span<const SourcedKey> keys);
+/// The same of the files of images and of videos, one after the other.
+[[nodiscard]] std::string sources_text(const std::optional<JsonView>& image,
+                                       std::initializer_list<std::string_view> image_keys,
+                                       const std::optional<JsonView>& video,
+                                       std::initializer_list<std::string_view> video_keys);
 
 /// The value that stands in for a key that a processor file should have.
 struct Assumption {
@@ -113,8 +119,11 @@ struct Assumption {
 /// @param has_file whether there is the file, or the part of one, that `file` names.
 [[nodiscard]] std::string missing_text(const std::string& file, bool has_file,
                                        std::initializer_list<Assumption> assumptions);
+/// The same of the processor file of images.
+[[nodiscard]] std::string missing_text(const checkpoint::HfConfig& files,
+                                       std::initializer_list<Assumption> assumptions);
 
-/// Requires the number that the tower has, where the file has the key.
+/// Requires a size of a processor file to be that of the tower, where the file has the key.
 /// @throws Error(kCorruptData) naming the key for another.
 void check_tower_size(const JsonView& file, std::string_view key, std::int64_t expected);
 

@@ -73,9 +73,8 @@ Processing read_transformers(const checkpoint::HfConfig& files) {
   }
   p.table = scaling.table();
   p.assumptions = common::missing_text(
-      file ? file->path() : files.directory + "/preprocessor_config.json", file.has_value(),
-      {common::assumed(file, "image_mean", common::channel_text(scaling.image_mean)),
-       common::assumed(file, "image_std", common::channel_text(scaling.image_std))});
+      files, {common::assumed(file, "image_mean", common::channel_text(scaling.image_mean)),
+              common::assumed(file, "image_std", common::channel_text(scaling.image_std))});
   p.sources = common::sources_text(
       "image", file,
       common::sourced(file, {"image_mean", "image_std", "rescale_factor", "min_patches",

@@ -4,25 +4,12 @@
 #include <vector>
 
 #include "core/check.h"
+#include "models/common/blocks.h"
 #include "models/deepseek_vl2/model.h"
 
 namespace fovea::deepseek_vl2 {
 
 namespace {
-
-common::Block load_block(common::WeightLoader& loader, const common::SiglipConfig& c,
-                         const std::string& name) {
-  const std::int64_t width = c.hidden_size;
-  const auto epsilon = static_cast<float>(c.layer_norm_eps);
-  return {.norm1 = loader.layer_norm(name + ".norm1", width, epsilon),
-          .norm2 = loader.layer_norm(name + ".norm2", width, epsilon),
-          .attn = {.qkv = loader.linear(name + ".attn.qkv", 3 * width, {width}),
-                   .proj = loader.linear(name + ".attn.proj", width, {width}),
-                   .num_heads = c.num_attention_heads},
-          .mlp = {.fc1 = loader.linear(name + ".mlp.fc1", c.intermediate_size, {width}),
-                  .fc2 = loader.linear(name + ".mlp.fc2", width, {c.intermediate_size}),
-                  .activation = c.hidden_act}};
-}
 
 common::SiglipTower load_tower(common::WeightLoader& loader, const common::SiglipConfig& c,
                                const media::NormalizeTable& normalize) {
@@ -34,12 +21,8 @@ common::SiglipTower load_tower(common::WeightLoader& loader, const common::Sigli
       .proj = loader.linear("vision.patch_embed.proj", width, {3, patch, patch})};
   tower.position_embedding =
       loader.f32("vision.pos_embed", {1, c.view.patches(), width}, {c.view.patches(), width});
-  std::vector<common::Block> blocks;
-  for (std::int64_t i = 0; i < c.num_hidden_layers; ++i) {
-    const auto block = loader.block(i);
-    blocks.push_back(load_block(loader, c, cat("vision.blocks.", i)));
-  }
-  tower.blocks = loader.block_sequence(std::move(blocks));
+  tower.blocks = common::load_blocks(loader, "vision.blocks.", {}, common::block_shape(c),
+                                     c.num_hidden_layers);
   return tower;
 }
 

@@ -12,16 +12,6 @@ namespace {
 
 constexpr std::int64_t kMostRegisters = 256;
 
-/// The registers, of which there may be none.
-std::int64_t read_registers(const JsonView& root, std::int64_t fallback) {
-  const auto value = root.find("num_register_tokens");
-  if (!value) return fallback;
-  const std::int64_t registers = value->as_int();
-  FOVEA_CHECK(registers >= 0 && registers <= kMostRegisters, kCorruptData, value->path(),
-              ": expected a number in [0, ", kMostRegisters, "], got ", registers);
-  return registers;
-}
-
 /// Wide side of the MLP of DINOv2: two thirds of it in whole vectors of 8 where it is gated.
 std::int64_t wide_of(const JsonView& root, const Config& c) {
   constexpr double kMostRatio = 64;
@@ -41,7 +31,7 @@ void read_v2(const JsonView& root, bool has_registers, Config& c) {
   c.intermediate_size = wide_of(root, c);
   if (c.gated_mlp) c.hidden_act = ops::Activation::kSilu;  // whatever the file says
   if (!has_registers) return;
-  c.num_register_tokens = read_registers(root, 4);
+  c.num_register_tokens = common::read_count(root, "num_register_tokens", 4, kMostRegisters);
   c.position_filter = common::BicubicTable::kAntialiased;
 }
 
@@ -52,7 +42,7 @@ void read_v3(const JsonView& root, Config& c) {
   c.key_bias = root.bool_or("key_bias", false);
   c.intermediate_size = common::read_size(root, "intermediate_size", 1536);
   c.gated_mlp = root.bool_or("use_gated_mlp", false);
-  c.num_register_tokens = read_registers(root, 0);
+  c.num_register_tokens = common::read_count(root, "num_register_tokens", 0, kMostRegisters);
   c.rope_theta = common::read_positive(root, "rope_theta", c.rope_theta);
 }
 

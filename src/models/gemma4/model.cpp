@@ -19,13 +19,10 @@ common::GridTower describe(const Config& c) {
   return {.main_width = c.text_hidden_size,
           .out_width = c.text_hidden_size,
           .attention_parity_rows = common::attention_parity(c.hidden_size, mlp_width),
-          .facts = {{"num_hidden_layers", cat(c.num_hidden_layers)},
-                    {"hidden_size", cat(c.hidden_size)},
-                    {"intermediate_size", cat(c.intermediate_size)},
-                    {"num_attention_heads", cat(c.num_attention_heads)},
-                    {"head_dim", cat(c.head_dim)},
-                    {"use_clipped_linears", c.use_clipped_linears ? "true" : "false"},
-                    {"standardize", c.standardize ? "true" : "false"}}};
+          .facts = common::transformer_facts(
+              c, {{"head_dim", cat(c.head_dim)},
+                  {"use_clipped_linears", c.use_clipped_linears ? "true" : "false"},
+                  {"standardize", c.standardize ? "true" : "false"}})};
 }
 
 class Model final : public common::GridModel {

@@ -86,22 +86,17 @@ std::int64_t read_tokens(const std::optional<JsonView>& file, const common::Grid
 std::vector<std::int64_t> sample_frames(std::int64_t most, std::int64_t total, double video_fps,
                                         double target_fps) {
   const double fps = video_fps > 0 ? video_fps : common::kUnknownFps;
-  const double wanted = static_cast<double>(total) / fps * target_fps;
-  const auto limit = static_cast<double>(std::min(most, total));
-  return common::stepped_frames(total, static_cast<std::int64_t>(std::clamp(wanted, 1.0, limit)));
+  return common::stepped_frames(total, std::min(most, common::frames_at(total, fps, target_fps)));
 }
 
 void describe(const checkpoint::HfConfig& files, std::int64_t image_tokens,
               common::GridProcessing& p) {
   const auto image = files.image_processor();
   const auto video = files.video_processor();
-  p.assumptions = common::missing_text(
-      image ? image->path() : files.directory + "/preprocessor_config.json", image.has_value(),
-      {common::assumed(image, "max_soft_tokens", cat(image_tokens))});
+  p.assumptions =
+      common::missing_text(files, {common::assumed(image, "max_soft_tokens", cat(image_tokens))});
   p.sources =
-      cat(common::sources_text("image", image, common::sourced(image, {"max_soft_tokens"})), " ",
-          common::sources_text("video", video,
-                               common::sourced(video, {"max_soft_tokens", "num_frames"})));
+      common::sources_text(image, {"max_soft_tokens"}, video, {"max_soft_tokens", "num_frames"});
 }
 
 }  // namespace

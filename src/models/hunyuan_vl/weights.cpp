@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "core/check.h"
+#include "models/common/blocks.h"
 #include "models/hunyuan_vl/model.h"
 
 namespace fovea::hunyuan_vl {
@@ -12,28 +13,20 @@ namespace {
 
 using Bias = common::WeightLoader::Bias;
 
-common::Block load_block(common::WeightLoader& loader, const Config& c, const std::string& name) {
-  const std::int64_t width = c.hidden_size;
-  const auto epsilon = static_cast<float>(c.rms_norm_eps);
-  const std::string attn = name + ".self_attn.";
-  return {.norm1 = loader.layer_norm(name + ".input_layernorm", width, epsilon),
-          .norm2 = loader.layer_norm(name + ".post_attention_layernorm", width, epsilon),
-          .attn = {.qkv = loader.fused({attn + "q_proj", attn + "k_proj", attn + "v_proj"}, width,
-                                       {width}, Bias::kYes),
-                   .proj = loader.linear(attn + "o_proj", width, {width}),
-                   .num_heads = c.num_attention_heads},
-          .mlp = {.fc1 = loader.linear(name + ".mlp.dense_h_to_4h", c.intermediate_size, {width}),
-                  .fc2 = loader.linear(name + ".mlp.dense_4h_to_h", width, {c.intermediate_size}),
-                  .activation = c.hidden_act}};
-}
-
 common::BlockSequence load_blocks(common::WeightLoader& loader, const Config& c) {
-  std::vector<common::Block> blocks;
-  for (std::int64_t i = 0; i < c.num_hidden_layers; ++i) {
-    const auto block = loader.block(i);
-    blocks.push_back(load_block(loader, c, cat("vit.layers.", i)));
-  }
-  return loader.block_sequence(std::move(blocks));
+  const common::BlockNames names{
+      .norm1 = "input_layernorm",
+      .norm2 = "post_attention_layernorm",
+      .qkv = {"self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"},
+      .proj = "self_attn.o_proj",
+      .fc1 = "mlp.dense_h_to_4h",
+      .fc2 = "mlp.dense_4h_to_h"};
+  const common::BlockShape shape{.hidden_size = c.hidden_size,
+                                 .intermediate_size = c.intermediate_size,
+                                 .num_attention_heads = c.num_attention_heads,
+                                 .layer_norm_eps = c.rms_norm_eps,
+                                 .hidden_act = c.hidden_act};
+  return common::load_blocks(loader, "vit.layers.", names, shape, c.num_hidden_layers);
 }
 
 /// The table without its first row, which is that of a class token.

@@ -1,9 +1,6 @@
 // InternViT and the projector in the order of the data.
 #include "models/internvl/model.h"
 
-#include <cmath>
-
-#include "fovea/tower/ops/attention.h"
 #include "fovea/tower/ops/rows.h"
 #include "models/common/views/layers.h"
 
@@ -19,13 +16,7 @@ void norm_q_and_k(ExecContext& ctx, const std::array<common::RmsNorm, 2>& norms,
   const TensorView parts = qkv.reshaped({3 * qkv.shape[0], width});
   const TensorView x = ctx.arena.tensor(qkv.dtype, {qkv.shape[0], width});
   for (const std::int64_t part : {0, 1}) {
-    ops::copy_row_blocks(ctx, {.x = parts,
-                               .x_block_rows = 3,
-                               .x_first = part,
-                               .count = 1,
-                               .blocks = rows,
-                               .out = x,
-                               .out_block_rows = 1});
+    common::take_parts(ctx, qkv, part, 1, rows, x);
     common::norm(ctx, norms[static_cast<std::size_t>(part)], x, rows, x);
     ops::copy_row_blocks(ctx, {.x = x,
                                .x_block_rows = 1,
@@ -58,13 +49,7 @@ static void add_attention(ExecContext& ctx, const Attention& layer,
   const TensorView mixed = ctx.arena.tensor(x.dtype, x.shape);
   ops::linear(ctx, {.x = normed, .weight = attn.qkv, .rows = rows.live(), .out = qkv});
   norm_q_and_k(ctx, *layer.qk_norms, rows.live(), qkv);
-  ops::attention(ctx, {.qkv = qkv,
-                       .sequences = rows.sequences,
-                       .num_heads = attn.num_heads,
-                       .head_dim = attn.head_dim(),
-                       .scale = 1.0f / std::sqrt(static_cast<float>(attn.head_dim())),
-                       .out = mixed,
-                       .projection_dtype = attn.qkv.dtype});
+  common::mix(ctx, attn, rows.sequences, qkv, mixed);
   ops::linear(ctx, {.x = mixed, .weight = attn.proj, .residual = x, .rows = rows.live(), .out = x});
 }
 

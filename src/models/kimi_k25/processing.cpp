@@ -131,10 +131,9 @@ void describe(const checkpoint::HfConfig& files, const Files& f, common::GridPro
   if (f.is_vendors) image = image->at("media_proc_cfg");
   const char* const limit = f.is_vendors ? "in_patch_limit" : "max_patches";
   p.assumptions = common::missing_text(
-      image ? image->path() : files.directory + "/preprocessor_config.json", image.has_value(),
-      {common::assumed(image, limit, cat(f.image.patches)),
-       common::assumed(image, "image_mean", common::channel_text(f.scaling.image_mean)),
-       common::assumed(image, "image_std", common::channel_text(f.scaling.image_std))});
+      files, {common::assumed(image, limit, cat(f.image.patches)),
+              common::assumed(image, "image_mean", common::channel_text(f.scaling.image_mean)),
+              common::assumed(image, "image_std", common::channel_text(f.scaling.image_std))});
   p.sources = common::sources_text("image", image,
                                    common::sourced(image, {limit, "image_mean", "image_std"}));
   const auto video = f.is_vendors ? image : files.video_processor();

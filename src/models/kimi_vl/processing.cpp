@@ -63,10 +63,9 @@ common::GridProcessing read_processing(const checkpoint::HfConfig& files,
     scaling.image_std = common::read_positive_channels(*file, "image_std", scaling.image_std);
   }
   p.assumptions = common::missing_text(
-      file ? file->path() : files.directory + "/preprocessor_config.json", file.has_value(),
-      {common::assumed(file, "in_token_limit", cat(in_token_limit)),
-       common::assumed(file, "image_mean", common::channel_text(scaling.image_mean)),
-       common::assumed(file, "image_std", common::channel_text(scaling.image_std))});
+      files, {common::assumed(file, "in_token_limit", cat(in_token_limit)),
+              common::assumed(file, "image_mean", common::channel_text(scaling.image_mean)),
+              common::assumed(file, "image_std", common::channel_text(scaling.image_std))});
   p.sources = common::sources_text(
       "image", file, common::sourced(file, {"in_token_limit", "image_mean", "image_std"}));
   p.limits.image = {1, in_token_limit * geometry.patch_size * geometry.patch_size};

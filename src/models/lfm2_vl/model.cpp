@@ -19,12 +19,9 @@ constexpr std::array<std::string_view, 1> kArchitectures{"Lfm2VlForConditionalGe
 common::GridTower describe(const Config& c, const Processing& p) {
   return {.main_width = c.text_hidden_size,
           .out_width = c.text_hidden_size,
-          .facts = {{"num_hidden_layers", cat(c.num_hidden_layers)},
-                    {"hidden_size", cat(c.hidden_size)},
-                    {"intermediate_size", cat(c.intermediate_size)},
-                    {"num_attention_heads", cat(c.num_attention_heads)},
-                    {"tiles", cat(p.min_tiles, "..", p.max_tiles, " of ", p.tile_size, "x",
-                                  p.tile_size, p.use_thumbnail ? " and a thumbnail" : "")}}};
+          .facts = common::transformer_facts(
+              c, {{"tiles", cat(p.min_tiles, "..", p.max_tiles, " of ", p.tile_size, "x",
+                                p.tile_size, p.use_thumbnail ? " and a thumbnail" : "")}})};
 }
 
 std::unique_ptr<EncoderGraphModel> make(const checkpoint::HfConfig& files,

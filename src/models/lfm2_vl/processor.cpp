@@ -135,13 +135,12 @@ Processing read_processing(const checkpoint::HfConfig& files, const GridGeometry
   p.grid.limits.image = {tokens.min_image_tokens * factor * factor,
                          tokens.max_image_tokens * factor * factor};
   p.grid.assumptions = common::missing_text(
-      file ? file->path() : files.directory + "/preprocessor_config.json", file.has_value(),
-      {common::assumed(file, "min_image_tokens", cat(tokens.min_image_tokens)),
-       common::assumed(file, "max_image_tokens", cat(tokens.max_image_tokens)),
-       common::assumed(file, "max_tiles", cat(p.max_tiles)),
-       common::assumed(file, "tile_size", cat(p.tile_size)),
-       common::assumed(file, "image_mean", common::channel_text(p.grid.scaling.image_mean)),
-       common::assumed(file, "image_std", common::channel_text(p.grid.scaling.image_std))});
+      files, {common::assumed(file, "min_image_tokens", cat(tokens.min_image_tokens)),
+              common::assumed(file, "max_image_tokens", cat(tokens.max_image_tokens)),
+              common::assumed(file, "max_tiles", cat(p.max_tiles)),
+              common::assumed(file, "tile_size", cat(p.tile_size)),
+              common::assumed(file, "image_mean", common::channel_text(p.grid.scaling.image_mean)),
+              common::assumed(file, "image_std", common::channel_text(p.grid.scaling.image_std))});
   p.grid.sources = common::sources_text(
       "image", file,
       common::sourced(file, {"min_image_tokens", "max_image_tokens", "do_image_splitting",

@@ -23,11 +23,8 @@ common::ViewTower describe(const Config& c, const Processing& p) {
   const std::int64_t side = c.view.side_px;
   return {.width = c.text_hidden_size,
           .paths = {{.layout = layout_of(c), .max_item_views = most_tiles}},
-          .facts = {{"num_hidden_layers", cat(c.num_hidden_layers)},
-                    {"hidden_size", cat(c.hidden_size)},
-                    {"intermediate_size", cat(c.intermediate_size)},
-                    {"num_attention_heads", cat(c.num_attention_heads)},
-                    {"tiles", cat("up to ", most_tiles, " of ", side, "x", side)}}};
+          .facts = common::transformer_facts(
+              c, {{"tiles", cat("up to ", most_tiles, " of ", side, "x", side)}})};
 }
 
 class Model final : public common::ViewModel {

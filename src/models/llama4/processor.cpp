@@ -80,10 +80,9 @@ Processing read_processing(const checkpoint::HfConfig& files, const Config& conf
     p.scaling = common::read_scaling(*file, p.scaling);
   }
   p.assumptions = common::missing_text(
-      file ? file->path() : files.directory + "/preprocessor_config.json", file.has_value(),
-      {common::assumed(file, "max_patches", cat(p.max_patches)),
-       common::assumed(file, "image_mean", common::channel_text(p.scaling.image_mean)),
-       common::assumed(file, "image_std", common::channel_text(p.scaling.image_std))});
+      files, {common::assumed(file, "max_patches", cat(p.max_patches)),
+              common::assumed(file, "image_mean", common::channel_text(p.scaling.image_mean)),
+              common::assumed(file, "image_std", common::channel_text(p.scaling.image_std))});
   p.sources = common::sources_text(
       "image", file,
       common::sourced(file, {"size", "max_patches", "resize_to_max_canvas", "image_mean",

@@ -102,10 +102,9 @@ void Processor::fill_canvas(const ItemPlan& plan, const RgbView& image,
   const Size2d size = common::fitted_size(source_of(plan), canvas);
   const media::Image fitted = common::resized(image, size.width_px, size.height_px,
                                               processing().engine, processing().filter);
-  media::Image padded{canvas.width_px, canvas.height_px, {}};
-  padded.rgb.resize(static_cast<std::size_t>(canvas.width_px * canvas.height_px * 3));  // black
-  common::paste(common::view_of(fitted), (canvas.width_px - size.width_px) / 2,
-                (canvas.height_px - size.height_px) / 2, canvas.width_px, padded.rgb);
+  const media::Image padded = common::on_canvas(
+      common::view_of(fitted), (canvas.width_px - size.width_px) / 2,
+      (canvas.height_px - size.height_px) / 2, canvas.width_px, canvas.height_px, 0);
   common::cut_tiles(common::view_of(padded), {.cols = plan.grid[2], .rows = plan.grid[1]},
                     view.side_px, out.subspan(view.pixel_bytes()));
 }

@@ -149,17 +149,11 @@ void note_sources(const checkpoint::HfConfig& files, Processing& p) {
   const auto image = files.image_processor();
   const auto video = files.video_processor();
   p.grid.assumptions = common::missing_text(
-      image ? image->path() : files.directory + "/preprocessor_config.json", image.has_value(),
-      {common::assumed(image, "max_slice_nums", cat(p.image.max_slice_nums)),
-       common::assumed(image, "scale_resolution", cat(p.image.scale_resolution))});
-  p.grid.sources =
-      cat(common::sources_text("image", image,
-                               common::sourced(image, {"max_slice_nums", "scale_resolution",
-                                                       "slice_mode", "image_mean", "image_std"})),
-          " ",
-          common::sources_text("video", video,
-                               common::sourced(video, {"max_slice_nums", "scale_resolution",
-                                                       "slice_mode", "max_num_frames"})));
+      files, {common::assumed(image, "max_slice_nums", cat(p.image.max_slice_nums)),
+              common::assumed(image, "scale_resolution", cat(p.image.scale_resolution))});
+  p.grid.sources = common::sources_text(
+      image, {"max_slice_nums", "scale_resolution", "slice_mode", "image_mean", "image_std"}, video,
+      {"max_slice_nums", "scale_resolution", "slice_mode", "max_num_frames"});
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ WindowMerger load_window_merger(common::WeightLoader& loader, const Config& c,
   const std::int64_t wide = Config::kArea * c.tower.intermediate_size;
   const auto epsilon = static_cast<float>(c.tower.layer_norm_eps);
   return {.layer_norm1 = loader.layer_norm(name + "layer_norm1", width, epsilon),
-          .self_attn = common::load_siglip_attention(loader, name + "self_attn.", c.tower),
+          .self_attn = common::load_siglip_attention(loader, name, c.tower),
           .pre_norm = loader.layer_norm(name + "pre_norm", joined, epsilon),
           .mlp = {.fc1 = loader.linear(name + "linear_1", wide, {joined}),
                   .fc2 = loader.linear(name + "linear_2", width, {wide}),

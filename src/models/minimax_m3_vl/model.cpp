@@ -21,11 +21,8 @@ common::GridTower describe(const Config& c, std::int64_t segment) {
   return {.main_width = c.text_hidden_size,
           .out_width = c.text_hidden_size,
           .attention_parity_rows = common::attention_parity(c.hidden_size, c.intermediate_size),
-          .facts = {{"num_hidden_layers", cat(c.num_hidden_layers)},
-                    {"hidden_size", cat(c.hidden_size)},
-                    {"intermediate_size", cat(c.intermediate_size)},
-                    {"num_attention_heads", cat(c.num_attention_heads)},
-                    {"vision_segment_max_frames", segment == 0 ? "null" : cat(segment)}}};
+          .facts = common::transformer_facts(
+              c, {{"vision_segment_max_frames", segment == 0 ? "null" : cat(segment)}})};
 }
 
 class Model final : public common::GridModel {

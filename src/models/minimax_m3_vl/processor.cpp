@@ -75,17 +75,11 @@ void describe(const checkpoint::HfConfig& files, common::GridProcessing& p) {
   const auto image = files.image_processor();
   const auto video = files.video_processor();
   p.assumptions = common::missing_text(
-      image ? image->path() : files.directory + "/preprocessor_config.json", image.has_value(),
-      {common::assumed(image, "image_mean", common::channel_text(p.scaling.image_mean)),
-       common::assumed(image, "image_std", common::channel_text(p.scaling.image_std))});
-  p.sources = cat(
-      common::sources_text(
-          "image", image,
-          common::sourced(image, {"size", "min_pixels", "max_pixels", "image_mean", "image_std"})),
-      " ",
-      common::sources_text("video", video,
-                           common::sourced(video, {"min_pixels", "max_pixels", "min_frames",
-                                                   "max_frames", "vision_segment_max_frames"})));
+      files, {common::assumed(image, "image_mean", common::channel_text(p.scaling.image_mean)),
+              common::assumed(image, "image_std", common::channel_text(p.scaling.image_std))});
+  p.sources = common::sources_text(
+      image, {"size", "min_pixels", "max_pixels", "image_mean", "image_std"}, video,
+      {"min_pixels", "max_pixels", "min_frames", "max_frames", "vision_segment_max_frames"});
 }
 
 }  // namespace

@@ -99,10 +99,9 @@ common::GridProcessing read_processing(const checkpoint::HfConfig& files, const 
     common::require_number(*file, "resample", 3);  // bicubic
   }
   p.assumptions = common::missing_text(
-      file ? file->path() : files.directory + "/preprocessor_config.json", file.has_value(),
-      {{file && file->find("size"), "size", cat("longest_edge=", most.width_px)},
-       common::assumed(file, "image_mean", common::channel_text(p.scaling.image_mean)),
-       common::assumed(file, "image_std", common::channel_text(p.scaling.image_std))});
+      files, {{file && file->find("size"), "size", cat("longest_edge=", most.width_px)},
+              common::assumed(file, "image_mean", common::channel_text(p.scaling.image_mean)),
+              common::assumed(file, "image_std", common::channel_text(p.scaling.image_std))});
   p.sources = common::sources_text(
       "image", file,
       common::sourced(file, {"size", "image_mean", "image_std", "rescale_factor", "resample"}));

@@ -18,11 +18,7 @@ common::GridTower describe(const Config& c) {
   return {.main_width = c.text_hidden_size,
           .out_width = c.text_hidden_size,
           .attention_parity_rows = common::attention_parity(c.hidden_size, c.intermediate_size),
-          .facts = {{"num_hidden_layers", cat(c.num_hidden_layers)},
-                    {"hidden_size", cat(c.hidden_size)},
-                    {"intermediate_size", cat(c.intermediate_size)},
-                    {"num_attention_heads", cat(c.num_attention_heads)},
-                    {"image_size", cat(c.image_size)}}};
+          .facts = common::transformer_facts(c, {{"image_size", cat(c.image_size)}})};
 }
 
 std::unique_ptr<EncoderGraphModel> make(const checkpoint::HfConfig& files,

@@ -60,10 +60,9 @@ common::GridProcessing read_processing(const checkpoint::HfConfig& files,
     return naflex_size(height_px, width_px, patch, max_num_patches);
   };
   p.assumptions = common::missing_text(
-      file ? file->path() : files.directory + "/preprocessor_config.json", file.has_value(),
-      {common::assumed(file, "max_num_patches", cat(max_num_patches)),
-       common::assumed(file, "image_mean", common::channel_text(p.scaling.image_mean)),
-       common::assumed(file, "image_std", common::channel_text(p.scaling.image_std))});
+      files, {common::assumed(file, "max_num_patches", cat(max_num_patches)),
+              common::assumed(file, "image_mean", common::channel_text(p.scaling.image_mean)),
+              common::assumed(file, "image_std", common::channel_text(p.scaling.image_std))});
   p.sources =
       common::sources_text("image", file,
                            common::sourced(file, {"max_num_patches", "patch_size", "resample",

@@ -69,11 +69,8 @@ GridTower moonvit_tower(const MoonVitConfig& c) {
   return {.main_width = c.text_hidden_size,
           .out_width = c.text_hidden_size,
           .attention_parity_rows = attention_parity(c.hidden_size, c.intermediate_size),
-          .facts = {{"num_hidden_layers", cat(c.num_hidden_layers)},
-                    {"hidden_size", cat(c.hidden_size)},
-                    {"intermediate_size", cat(c.intermediate_size)},
-                    {"num_attention_heads", cat(c.num_attention_heads)},
-                    {"position table", cat(c.init_pos_emb_height, "x", c.init_pos_emb_width)}}};
+          .facts = transformer_facts(
+              c, {{"position table", cat(c.init_pos_emb_height, "x", c.init_pos_emb_width)}})};
 }
 
 }  // namespace fovea::common

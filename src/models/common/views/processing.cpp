@@ -37,10 +37,9 @@ ViewProcessing read_view_processing(const checkpoint::HfConfig& files, const Squ
     check_size(*file, view.side_px);
     require_number(*file, "resample", number_of(reference.filter));
   }
-  p.assumptions = missing_text(file ? file->path() : files.directory + "/preprocessor_config.json",
-                               file.has_value(),
-                               {assumed(file, "image_mean", channel_text(p.scaling.image_mean)),
-                                assumed(file, "image_std", channel_text(p.scaling.image_std))});
+  p.assumptions =
+      missing_text(files, {assumed(file, "image_mean", channel_text(p.scaling.image_mean)),
+                           assumed(file, "image_std", channel_text(p.scaling.image_std))});
   std::vector<SourcedKey> all =
       sourced(file, {"size", "image_mean", "image_std", "rescale_factor", "resample"});
   const std::vector<SourcedKey> own = sourced(file, keys);

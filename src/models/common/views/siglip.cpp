@@ -5,6 +5,7 @@
 
 #include "core/check.h"
 #include "fovea/tower/ops/rows.h"
+#include "models/common/blocks.h"
 #include "models/common/config_reader.h"
 #include "models/common/processor_file.h"
 #include "models/common/views/layers.h"
@@ -15,16 +16,12 @@ namespace {
 
 constexpr std::int64_t kChunkRows = 16384;  // 4 views of the largest published grid, 64 x 64
 
-Block load_block(WeightLoader& loader, const SiglipConfig& c, const std::string& name) {
-  const std::int64_t width = c.hidden_size;
-  const auto epsilon = static_cast<float>(c.layer_norm_eps);
-  return {.norm1 = loader.layer_norm(name + "layer_norm1", width, epsilon),
-          .norm2 = loader.layer_norm(name + "layer_norm2", width, epsilon),
-          .attn = load_siglip_attention(loader, name + "self_attn.", c),
-          .mlp = {.fc1 = loader.linear(name + "mlp.fc1", c.intermediate_size, {width}),
-                  .fc2 = loader.linear(name + "mlp.fc2", width, {c.intermediate_size}),
-                  .activation = c.hidden_act}};
-}
+const BlockNames kBlockNames{.norm1 = "layer_norm1",
+                             .norm2 = "layer_norm2",
+                             .qkv = {"self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"},
+                             .proj = "self_attn.out_proj",
+                             .fc1 = "mlp.fc1",
+                             .fc2 = "mlp.fc2"};
 
 }  // namespace
 
@@ -44,12 +41,16 @@ SiglipConfig read_siglip_layers(const JsonView& vision, SiglipConfig c) {
   return c;
 }
 
-std::vector<std::pair<std::string, std::string>> siglip_facts(const SiglipConfig& c) {
-  return {{"depth", cat(c.num_hidden_layers)},
-          {"width", cat(c.hidden_size)},
-          {"MLP width", cat(c.intermediate_size)},
-          {"heads", cat(c.num_attention_heads)},
-          {"view", cat(c.view.side_px, "x", c.view.side_px, ", ", c.view.tokens(), " tokens")}};
+std::vector<std::pair<std::string, std::string>> siglip_facts(
+    const SiglipConfig& c, const std::vector<std::pair<std::string, std::string>>& more) {
+  std::vector<std::pair<std::string, std::string>> facts{
+      {"depth", cat(c.num_hidden_layers)},
+      {"width", cat(c.hidden_size)},
+      {"MLP width", cat(c.intermediate_size)},
+      {"heads", cat(c.num_attention_heads)},
+      {"view", cat(c.view.side_px, "x", c.view.side_px, ", ", c.view.tokens(), " tokens")}};
+  facts.insert(facts.end(), more.begin(), more.end());
+  return facts;
 }
 
 SiglipTower load_siglip(WeightLoader& loader, const std::string& name, const SiglipConfig& c,
@@ -76,21 +77,12 @@ BlockSequence load_siglip_blocks(WeightLoader& loader, const std::string& name,
 
 BlockSequence load_siglip_blocks(WeightLoader& loader, const std::string& name,
                                  const SiglipConfig& c, std::int64_t first, std::int64_t count) {
-  std::vector<Block> blocks;
-  for (std::int64_t i = first; i < first + count; ++i) {
-    const auto block = loader.block(i);
-    blocks.push_back(load_block(loader, c, cat(name, "encoder.layers.", i, ".")));
-  }
-  return loader.block_sequence(std::move(blocks));
+  return load_blocks(loader, name + "encoder.layers.", kBlockNames, block_shape(c), count, first);
 }
 
 Attention load_siglip_attention(WeightLoader& loader, const std::string& name,
                                 const SiglipConfig& c) {
-  const std::int64_t width = c.hidden_size;
-  return {.qkv = loader.fused({name + "q_proj", name + "k_proj", name + "v_proj"}, width, {width},
-                              WeightLoader::Bias::kYes),
-          .proj = loader.linear(name + "out_proj", width, {width}),
-          .num_heads = c.num_attention_heads};
+  return load_attention(loader, name, kBlockNames, block_shape(c));
 }
 
 LayerNorm load_siglip_norm(WeightLoader& loader, const std::string& name, const SiglipConfig& c) {

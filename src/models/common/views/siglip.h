@@ -37,9 +37,9 @@ struct SiglipConfig {
 /// @param defaults where a key is absent.
 [[nodiscard]] SiglipConfig read_siglip_layers(const JsonView& vision, SiglipConfig defaults);
 
-/// The lines about the tower that EncoderGraphModel::facts begins with.
+/// The lines about the tower that EncoderGraphModel::facts begins with, and `more`.
 [[nodiscard]] std::vector<std::pair<std::string, std::string>> siglip_facts(
-    const SiglipConfig& config);
+    const SiglipConfig& config, const std::vector<std::pair<std::string, std::string>>& more = {});
 
 /// The tower on a device, without a norm behind its blocks. Move-only.
 struct SiglipTower {
@@ -64,7 +64,7 @@ struct SiglipTower {
                                                const SiglipConfig& config, std::int64_t first,
                                                std::int64_t count);
 
-/// The attention of such a block. @param name what the names of its tensors begin with.
+/// The attention of such a block. @param name of the block, and a dot.
 [[nodiscard]] Attention load_siglip_attention(WeightLoader& loader, const std::string& name,
                                               const SiglipConfig& config);
 
