@@ -10,8 +10,6 @@ namespace fovea::phi4_multimodal {
 
 namespace {
 
-constexpr std::int64_t kBlocks = 27;  // of the reference's class
-
 /// The tower of the vendor's format is fixed in its code; what it makes of the rows is not.
 void check_vendor(const JsonView& root) {
   const auto layers = root.find("embd_layer");
@@ -26,7 +24,7 @@ void check_vendor(const JsonView& root) {
 }
 
 void read_native(const JsonView& vision, common::SiglipConfig& tower) {
-  tower.num_hidden_layers = kBlocks;
+  tower.num_hidden_layers = 27;  // of the reference's class
   tower = common::read_siglip_layers(vision, tower);
   tower.view = common::read_square_view(vision, tower.view);
   common::require_number(vision, "crop_size", static_cast<double>(tower.view.side_px));

@@ -14,6 +14,11 @@ enum class Format : std::uint8_t {
   kVendor,  ///< Phi4MMForCausalLM
 };
 
+/// Views as grids of single patches, to which the planes of level bytes are what frames are.
+[[nodiscard]] constexpr common::GridGeometry grid_of(const common::SquareView& view) {
+  return {.patch_size = view.patch_px, .spatial_merge_size = 1, .temporal_patch_size = view.planes};
+}
+
 /// The fields of config.json that the tower and its projector have, named as transformers names
 /// them. Defaults are those of its configuration class, and the vendor's tower.
 struct Config {

@@ -12,62 +12,48 @@ namespace fovea::phi4_multimodal {
 
 namespace {
 
-using common::narrow;
-
 constexpr const char* kCuPadding = "cu_padding";
 constexpr const char* kPooled = "pooled";
 constexpr const char* kMeans = "means";
-constexpr const char* kLive = "live_views";
-
-/// Entries of the last: the live counts of Inputs, in their order.
-constexpr std::int64_t kNumLive = 5;
+constexpr const char* kLive = "live_rows";  // padded_rows, pooled_rows, out
 
 constexpr std::int64_t kRowEnd = 0;   ///< the separator behind a row of tokens
 constexpr std::int64_t kBetween = 1;  ///< the one before the global view
 
-/// Rows are single patches; the planes of level bytes are to them what frames are.
-common::GridGeometry geometry_of(const Processor& processor) {
-  return {.patch_size = processor.view().patch_px,
-          .spatial_merge_size = 1,
-          .temporal_patch_size = processor.view().planes};
-}
-
 struct Batch {
   std::vector<std::vector<View>> items;  ///< with their rows
   std::vector<common::GridRun> runs;     ///< in the order of rows: padding comes behind all patches
-  std::int64_t patches = 0;              ///< of all views
+  std::vector<std::int64_t> padding;     ///< as Inputs::cu_padding
 };
 
 /// Gives all views their rows.
 Batch number_rows(const Processor& processor, std::span<const ItemPart> parts) {
   const std::int64_t patch = processor.view().patch_px;
-  const common::GridGeometry geometry = geometry_of(processor);
+  const common::GridGeometry geometry = grid_of(processor.view());
   const ItemPlan white = common::plan_view(geometry, {patch, patch});
-  const std::size_t white_bytes = media::kLevelBytes * white.pixel_bytes;
   std::vector<common::GridRun> padding;
+  std::int64_t row = 0;
   Batch batch;
   for (const ItemPart& part : parts) {
     std::span<const std::uint8_t> pixels = part.pixels();
-    std::vector<View>& views = batch.items.emplace_back(processor.views_of(part.plan()));
-    const std::int64_t padded = std::ranges::count_if(views, &View::is_padded);
-    if (padded > 0) {
-      padding.insert(padding.end(), static_cast<std::size_t>(padded),
-                     {white, pixels.first(white_bytes), 1});
-      pixels = pixels.subspan(white_bytes);
-    }
-    for (View& view : views) {
+    for (View& view : batch.items.emplace_back(processor.views_of(part.plan()))) {
       const ItemPlan plan = common::plan_view(geometry, {view.rows * patch, view.cols * patch});
       const std::size_t bytes = media::kLevelBytes * plan.pixel_bytes;
-      view.first_row = std::exchange(batch.patches, batch.patches + view.patches());
+      view.first_row = std::exchange(row, row + view.patches());
       batch.runs.push_back({plan, pixels.first(bytes), view.patches()});
+      if (view.is_padded()) padding.push_back({white, processor.white_patch(), 1});
       pixels = pixels.subspan(bytes);
     }
   }
-  std::int64_t row = batch.patches;
   for (std::vector<View>& item : batch.items) {
-    for (View& view : item) view.padding_row = view.is_padded() ? row++ : row;
+    for (View& view : item) {
+      view.padding_row = row;
+      batch.padding.push_back(row);
+      row += view.is_padded() ? 1 : 0;
+    }
   }
   batch.runs.insert(batch.runs.end(), padding.begin(), padding.end());
+  batch.padding.resize(batch.runs.size() + 1, row);
   return batch;
 }
 
@@ -76,25 +62,22 @@ struct OutRows {
   std::vector<std::int64_t> pooled;
   std::vector<std::int64_t> means;
 
-  void add_separator(std::int64_t which) { add_mean(which, 1); }
+  void add_separator(std::int64_t which) { means.insert(means.end(), {which, 1, 1, 0}); }
   void add_token(const View& view, std::int64_t y, std::int64_t x) {
-    add_mean(Inputs::kSeparators + std::ssize(pooled), 4);
+    means.insert(means.end(), {Inputs::kSeparators + std::ssize(pooled), 4, 1, 0});
     for (const std::int64_t row : {2 * y, 2 * y + 1}) {
       for (const std::int64_t col : {2 * x, 2 * x + 1}) pooled.push_back(view.row_of(row, col));
     }
   }
-  void add_mean(std::int64_t first, std::int64_t rows) {
-    means.insert(means.end(), {first, rows, 1, 0});
-  }
 };
 
 /// Tokens of views side by side, row by row across them, with a separator behind each row.
-/// @param patches of all of them together. @param side tokens of a whole view.
-void add_tokens(std::span<const View> views, const common::Tiling& patches, std::int64_t side,
-                OutRows& to) {
-  const std::int64_t cols = (patches.cols + 2 * side - 1) / (2 * side);  // of views
-  for (std::int64_t y = 0; 2 * y < patches.rows; ++y) {
-    for (std::int64_t x = 0; 2 * x < patches.cols; ++x) {
+/// @param side tokens of a whole view.
+void add_tokens(std::span<const View> views, std::int64_t side, OutRows& to) {
+  const View& last = views.back();
+  const std::int64_t cols = last.x / (2 * side) + 1;  // of views
+  for (std::int64_t y = 0; 2 * y < last.y + last.rows; ++y) {
+    for (std::int64_t x = 0; 2 * x < last.x + last.cols; ++x) {
       to.add_token(views[static_cast<std::size_t>(y / side * cols + x / side)], y % side, x % side);
     }
     to.add_separator(kRowEnd);
@@ -107,10 +90,10 @@ std::int64_t position_of(std::int64_t index, std::int64_t count, std::int64_t si
   const float step = 1.0f / static_cast<float>(count);
   const float fraction = std::min(static_cast<float>(index) * step, static_cast<float>(1.0 - 1e-6));
   std::int64_t place = 0;
-  for (std::int64_t k = 1; k < side; ++k) {
-    const double boundary = static_cast<double>(k) / static_cast<double>(side);
-    if (static_cast<float>(boundary) <= fraction) place = k;
-  }
+  const auto boundary_behind = [side](std::int64_t k) {
+    return static_cast<float>(static_cast<double>(k + 1) / static_cast<double>(side));
+  };
+  while (place + 1 < side && boundary_behind(place) <= fraction) ++place;
   return place;
 }
 
@@ -119,11 +102,11 @@ std::vector<BufferDecl> Inputs::declare(const Processor& processor, const GraphC
   // A view has a token at least, and many of them where it is not the last of its row or column,
   // the only ones with padding.
   std::vector<BufferDecl> buffers = common::GridInputs::declare(
-      geometry_of(processor), {.tokens = 4 * tokens, .items = capacity.items, .seqs = tokens});
+      grid_of(processor.view()), {.tokens = 4 * tokens, .items = capacity.items, .seqs = tokens});
   buffers.push_back({kCuPadding, DType::kI32, {tokens + 1}, PadRule::kRepeatLast});
   buffers.push_back({kPooled, DType::kI32, {4 * tokens}});
   buffers.push_back({kMeans, DType::kI32, {tokens, 4}});
-  buffers.push_back({kLive, DType::kI32, {kNumLive}});
+  buffers.push_back({kLive, DType::kI32, {3}});
   return buffers;
 }
 
@@ -131,44 +114,37 @@ void Inputs::fill(const Processor& processor, const GraphCapacity&, std::span<co
                   InputWriter& writer) {
   const Batch batch = number_rows(processor, parts);
   const common::PatchTables rows =
-      common::GridInputs::fill(geometry_of(processor), batch.runs, writer);
+      common::GridInputs::fill(grid_of(processor.view()), batch.runs, writer);
   const std::int64_t grid = processor.view().grid();
   for (std::size_t i = 0; i < rows.positions.size(); ++i) {
     std::int32_t& number = rows.positions[i];  // y, x, height, width
-    number = narrow(i % 4 < 2 ? position_of(number, rows.positions[i + 2], grid) : grid);
+    number = common::narrow(i % 4 < 2 ? position_of(number, rows.positions[i + 2], grid) : grid);
   }
-  std::vector<std::int64_t> padding{batch.patches};  // offsets
   OutRows out;
-  for (std::size_t i = 0; i < parts.size(); ++i) {
-    const std::span<const View> views = batch.items[i];
-    add_tokens(views.subspan(1), processor.patches_of(parts[i].plan()), grid / 2, out);
+  for (const std::span<const View> views : batch.items) {
+    add_tokens(views.subspan(1), grid / 2, out);
     out.add_separator(kBetween);
-    add_tokens(views.first(1), {.cols = grid, .rows = grid}, grid / 2, out);
-    for (const View& view : views) {
-      padding.push_back(padding.back() + (view.is_padded() ? 1 : 0));
-    }
+    add_tokens(views.first(1), grid / 2, out);
   }
-  common::write_numbers(writer, kCuPadding, padding);
+  const std::int64_t rows_in_all = batch.padding.back();
+  const std::int64_t padded_rows = batch.padding.front() < rows_in_all ? rows_in_all : 0;
+  common::write_numbers(writer, kCuPadding, batch.padding);
   common::write_numbers(writer, kPooled, out.pooled);
   common::write_numbers(writer, kMeans, out.means, 4);
-  const std::int64_t views = std::ssize(padding) - 1;
-  const bool has_padding = padding.back() > batch.patches;
   common::write_numbers(writer, kLive,
-                        std::array{views, has_padding ? padding.back() : 0, has_padding ? views : 0,
-                                   std::ssize(out.pooled), std::ssize(out.means) / 4});
+                        std::array{padded_rows, std::ssize(out.pooled), std::ssize(out.means) / 4});
 }
 
-Inputs Inputs::of(const Processor&, const GraphCapacity&, const NamedTensors& in) {
+Inputs Inputs::of(const Processor& processor, const GraphCapacity&, const NamedTensors& in) {
   const auto* live = in[kLive].as<std::int32_t>();
   return {.grid = common::GridInputs::of(in),
           .cu_padding = in[kCuPadding],
           .pooled = in[kPooled],
           .means = in[kMeans],
-          .views = {live},
-          .padded_rows = {live + 1},
-          .padded_views = {live + 2},
-          .pooled_rows = {live + 3},
-          .out = {live + 4}};
+          .view_patches = processor.view().patches(),
+          .padded_rows = {live},
+          .pooled_rows = {live + 1},
+          .out = {live + 2}};
 }
 
 }  // namespace fovea::phi4_multimodal

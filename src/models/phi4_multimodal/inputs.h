@@ -22,11 +22,13 @@ struct Inputs {
   ConstTensorView pooled;      ///< [4 * tokens] i32: four rows for each token
   ConstTensorView means;       ///< [tokens, 4] i32: as MeanRowBlocksArgs::runs, in the separators,
                                ///< then `pooled`
-  LiveRows views;
-  LiveRows padded_rows;   ///< rows, or 0 where there is no padding
-  LiveRows padded_views;  ///< views, or 0 where there is no padding
-  LiveRows pooled_rows;   ///< patches of tokens
-  LiveRows out;           ///< tokens and separators
+  std::int64_t view_patches = 0;  ///< most of a view
+  LiveRows padded_rows;           ///< rows, or 0 where there is no padding
+  LiveRows pooled_rows;           ///< patches of tokens
+  LiveRows out;                   ///< tokens and separators
+
+  /// The rows of blocks, for common::add_block.
+  [[nodiscard]] LiveRows live() const { return grid.patches; }
 
   /// @param capacity whose tokens are rows of the output, separators included.
   [[nodiscard]] static std::vector<BufferDecl> declare(const Processor& processor,

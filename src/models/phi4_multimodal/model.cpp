@@ -21,16 +21,12 @@ using Model = common::OwnInputsModel<common::TowerModel, Processor, Config, Weig
 
 common::TowerAnswers describe(const Config& c, const Processing& p) {
   const std::int64_t side = c.tower.view.tokens_side();
-  common::TowerAnswers tower{
-      .spec = {.modalities = {Modality::kImage},
-               .main_width = c.text_hidden_size,
-               .out_width = c.text_hidden_size,
-               .min_token_budget = side * (side + 1) + 1},  // of the global view
-      .facts = common::siglip_facts(c.tower)};
-  const std::int64_t side_px = c.tower.view.side_px;
-  tower.facts.emplace_back(
-      "views", cat("up to ", p.dynamic_hd, " of ", side_px, "x", side_px, ", and a global one"));
-  return tower;
+  return {.spec = {.modalities = {Modality::kImage},
+                   .main_width = c.text_hidden_size,
+                   .out_width = c.text_hidden_size,
+                   .min_token_budget = side * (side + 1) + 1},  // of the global view
+          .facts = common::siglip_facts(
+              c.tower, {{"views", cat("up to ", p.dynamic_hd, ", and a global one")}})};
 }
 
 std::unique_ptr<EncoderGraphModel> make(const checkpoint::HfConfig& files,

@@ -12,12 +12,10 @@ namespace fovea::phi4_multimodal {
 
 /// The tower on a device. Move-only; shared read-only by all graphs.
 struct Weights {
-  common::PatchEmbedding patch_embedding;  ///< over levels of several bytes
-  Tensor position_embedding;               ///< [patches_side^2, hidden_size] f32
-  common::BlockSequence blocks;
-  Tensor row_end;         ///< [1, hidden_size] f32: the separator behind rows of tokens
-  Tensor between;         ///< [1, hidden_size] f32: the one before the global view
-  common::Mlp projector;  ///< hidden_size -> text_hidden_size, twice
+  common::SiglipTower tower;  ///< its patches are levels of several bytes
+  Tensor row_end;             ///< [1, hidden_size] f32: the separator behind rows of tokens
+  Tensor between;             ///< [1, hidden_size] f32: the one before the global view
+  common::Mlp projector;      ///< hidden_size -> text_hidden_size, twice
 };
 
 /// The whole list of tensors, by name and shape. @param scaling of pixels, which the patch

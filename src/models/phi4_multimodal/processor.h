@@ -2,14 +2,12 @@
 
 #include <cstdint>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "checkpoint/hf_config.h"
 #include "fovea/options.h"
 #include "fovea/tower/models/item_processor.h"
 #include "models/common/views/processing.h"
-#include "models/common/views/tiles.h"
 #include "models/phi4_multimodal/config.h"
 
 namespace fovea::phi4_multimodal {
@@ -43,18 +41,16 @@ struct View {
   }
 };
 
-/// The host side. Pixels of an item are levels of several bytes (media::resize_rgb_fine): the
-/// a white patch if views are padded, and the views, one after the other. plan.grid is (1, rows of
-/// views, columns of views), the resized size that of the image on the canvas. Source:
-/// docs/reference/phi4_multimodal.md, "Canvas".
+/// The host side. Pixels of an item are levels of several bytes (media::resize_rgb_fine): those of
+/// its views, one after the other. plan.grid is (1, rows of views, columns of views), the resized
+/// size that of the image on the canvas. Source: docs/reference/phi4_multimodal.md, "Canvas".
 class Processor final : public common::ViewProcessor {
  public:
-  explicit Processor(Processing processing)
-      : ViewProcessor(std::move(processing.views)), dynamic_hd_(processing.dynamic_hd) {}
+  explicit Processor(Processing processing);
 
   [[nodiscard]] const common::SquareView& view() const noexcept { return processing().view; }
-  /// The patches of a canvas that show the image.
-  [[nodiscard]] common::Tiling patches_of(const ItemPlan& plan) const;
+  /// The levels of a patch of padding.
+  [[nodiscard]] std::span<const std::uint8_t> white_patch() const noexcept { return white_patch_; }
   /// The global view, then those of the canvas that show the image.
   [[nodiscard]] std::vector<View> views_of(const ItemPlan& plan) const;
 
@@ -65,6 +61,7 @@ class Processor final : public common::ViewProcessor {
 
  private:
   std::int64_t dynamic_hd_;
+  std::vector<std::uint8_t> white_patch_;
 };
 
 }  // namespace fovea::phi4_multimodal

@@ -17,12 +17,12 @@ Weights load_weights(common::WeightLoader& loader, const Config& c,
   const std::int64_t width = c.tower.hidden_size;
   const std::int64_t text = c.text_hidden_size;
   Weights w;
-  w.patch_embedding =
+  w.tower.patch_embedding =
       common::load_patch_embedding(loader, tower + "embeddings.patch_embedding", width,
                                    c.tower.view, scaling, media::FineFilter::kPlainBicubic);
-  w.position_embedding =
+  w.tower.position_embedding =
       loader.f32(tower + "embeddings.position_embedding.weight", {c.tower.view.patches(), width});
-  w.blocks = common::load_siglip_blocks(loader, tower, c.tower);
+  w.tower.blocks = common::load_siglip_blocks(loader, tower, c.tower);
   w.row_end = loader.f32(name("sub_img_feature_extensor", "sub_GN"), {1, 1, 1, width}, {1, width});
   w.between = loader.f32(name("global_img_feature_extensor", "glb_GN"), {1, 1, width}, {1, width});
   w.projector = {

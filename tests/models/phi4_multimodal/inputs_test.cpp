@@ -48,15 +48,15 @@ TEST(Phi4MultimodalInputs, PaddingComesBehindAllPatches) {
   const ItemPlan plan = processor.plan_image(62, 40);
   ASSERT_EQ(plan.grid, (std::array<std::int64_t, 3>{1, 1, 2}));
   ASSERT_EQ(plan.resized_width_px, 24);
-  const common::Tiling patches = processor.patches_of(plan);
-  EXPECT_EQ(patches.cols, 6) << "8 pixels to the right are 2 whole patches";
-  EXPECT_EQ(patches.rows, 4);
+  const View last = processor.views_of(plan).back();
+  EXPECT_EQ(last.x + last.cols, 6) << "8 pixels to the right are 2 whole patches";
+  EXPECT_EQ(last.rows, 4);
   EXPECT_EQ(plan.spec.out_rows, 4 + 2 + 1 + 2 * 3 + 2);
   ImageInputs image(processor, plan);
   EXPECT_EQ(image.inputs.rows_of("cu_seqlens"), 4);
   EXPECT_EQ(image.ints("cu_seqlens", 4), (Ints{0, 16, 32, 40}));
   EXPECT_EQ(image.ints("live", 1), (Ints{40}));
-  EXPECT_EQ(image.ints("live_views", 5), (Ints{3, 0, 0, 40, 15}))
+  EXPECT_EQ(image.ints("live_rows", 3), (Ints{0, 40, 15}))
       << "6 columns are whole tokens: no padding";
 }
 
@@ -64,12 +64,12 @@ TEST(Phi4MultimodalInputs, OddEdgesHavePadding) {
   const Processor processor = small();
   const ItemPlan plan = processor.plan_image(64, 40);
   ASSERT_EQ(plan.resized_width_px, 25);
-  ASSERT_EQ(processor.patches_of(plan).cols, 7) << "7 pixels to the right are one whole patch";
+  EXPECT_EQ(processor.views_of(plan).back().cols, 3) << "7 pixels to the right are a whole patch";
   ImageInputs image(processor, plan);
-  EXPECT_EQ(image.ints("cu_padding", 4), (Ints{44, 44, 44, 45}));
+  EXPECT_EQ(image.ints("cu_padding", 5), (Ints{44, 44, 44, 45, 45}));
   EXPECT_EQ(image.ints("cu_seqlens", 5), (Ints{0, 16, 32, 44, 45}));
   EXPECT_EQ(image.ints("live", 1), (Ints{45}));
-  EXPECT_EQ(image.ints("live_views", 3), (Ints{3, 45, 3}));
+  EXPECT_EQ(image.ints("live_rows", 1), (Ints{45}));
   // The last token of the first row: the last column of patches of the third view, and padding,
   // all of which is one row.
   const Ints pooled = image.ints("pooled", 16);
