@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <array>
-#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -46,9 +45,7 @@ void read_class_rows(const JsonView& args, Config& c) {
   c.num_cls_tokens = teachers.empty() ? 1 : std::ssize(teachers);
   FOVEA_CHECK(c.num_cls_tokens <= kMaxClassRows, kCorruptData, args.path(),
               ".teachers: ", c.num_cls_tokens, " is above ", kMaxClassRows);
-  const std::int64_t multiple = args.int_or("register_multiple", 0);
-  FOVEA_CHECK(multiple >= 0 && multiple <= kMaxClassRows, kCorruptData, args.path(),
-              ".register_multiple: expected a number in [0, ", kMaxClassRows, "], got ", multiple);
+  const std::int64_t multiple = common::read_count(args, "register_multiple", 0, kMaxClassRows);
   c.num_registers = multiple > 0 ? multiple - c.num_cls_tokens % multiple : 0;
   common::require_number(args, "cpe_num_registers", static_cast<double>(c.num_registers));
 }
@@ -77,11 +74,7 @@ void read_args(const JsonView& vision, const JsonView& args, Config& c) {
 
 /// vision_config of transformers.
 void read_vision(const JsonView& vision, Config& c) {
-  c.hidden_size = common::read_size(vision, "hidden_size", c.hidden_size);
-  c.num_hidden_layers =
-      common::read_size(vision, "num_hidden_layers", c.num_hidden_layers, common::kMaxDepth);
-  c.num_attention_heads = common::read_size(vision, "num_attention_heads", c.num_attention_heads);
-  common::check_heads(vision, c.hidden_size, c.num_attention_heads);
+  common::read_transformer(vision, c);
   const double ratio = common::read_positive(vision, "mlp_ratio", 4.0);
   const double wide = static_cast<double>(c.hidden_size) * ratio;
   FOVEA_CHECK(wide >= 1 && wide <= static_cast<double>(common::kMaxSize), kCorruptData,
@@ -90,10 +83,7 @@ void read_vision(const JsonView& vision, Config& c) {
   c.intermediate_size = static_cast<std::int64_t>(wide);
   c.max_img_size = common::read_size(vision, "max_img_size", c.max_img_size);
   c.num_cls_tokens = common::read_size(vision, "num_cls_tokens", c.num_cls_tokens, kMaxClassRows);
-  c.num_registers = vision.int_or("num_registers", c.num_registers);
-  FOVEA_CHECK(c.num_registers >= 0 && c.num_registers <= kMaxClassRows, kCorruptData, vision.path(),
-              ".num_registers: expected a number in [0, ", kMaxClassRows, "], got ",
-              c.num_registers);
+  c.num_registers = common::read_count(vision, "num_registers", c.num_registers, kMaxClassRows);
   c.layer_norm_eps = common::read_positive(vision, "layer_norm_eps", c.layer_norm_eps);
   c.hidden_act = common::parse_activation(vision.string_or("hidden_act", "gelu"),
                                           vision.path() + ".hidden_act");
@@ -101,12 +91,6 @@ void read_vision(const JsonView& vision, Config& c) {
   common::require_number(vision, "num_channels", 3);
   common::require_number(vision, "layerscale_value", 1.0);  // no checkpoint stores layer scales
   common::require_flag(vision, "use_swiglu_ffn", false);
-}
-
-/// The value of a key that transformers renamed.
-std::optional<JsonView> find_renamed(const JsonView& root, const char* key, const char* before) {
-  const auto value = root.find(key);
-  return value ? value : root.find(before);
 }
 
 }  // namespace
@@ -128,14 +112,14 @@ Config parse_config(const checkpoint::HfConfig& files) {
               " pixels a side has no patch of ", c.grid.patch_size);
   common::require_number(root, "downsample_ratio", 0.5);
   common::require_text(root, "ps_version", "v2");
-  if (const auto width = find_renamed(root, "vision_hidden_size", "vit_hidden_size")) {
+  if (const auto width = common::find_renamed(root, "vision_hidden_size", "vit_hidden_size")) {
     FOVEA_CHECK(width->as_int() == c.hidden_size, kCorruptData, width->path(), ": ",
                 width->as_int(), " contradicts vision_config, which says ", c.hidden_size);
   }
   c.projector_hidden_size =
       common::read_size(root, "projector_hidden_size", c.projector_hidden_size);
   c.video_pruning_rate = root.number_or("video_pruning_rate", 0);
-  const auto text = find_renamed(root, "text_config", "llm_config");
+  const auto text = common::find_renamed(root, "text_config", "llm_config");
   FOVEA_CHECK(text, kCorruptData, root.path(), ": expected text_config or llm_config");
   c.text_hidden_size = common::as_size(text->at("hidden_size"));
   c.vision_final_layernorm = text->int_or("num_nextn_predict_layers", 0) > 0;

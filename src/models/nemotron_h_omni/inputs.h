@@ -6,7 +6,7 @@
 
 #include "fovea/tower/models/encoder_graph_model.h"
 #include "models/common/grid/inputs.h"
-#include "models/nemotron_h_omni/config.h"
+#include "models/nemotron_h_omni/processor.h"
 
 namespace fovea::nemotron_h_omni {
 
@@ -22,14 +22,13 @@ struct Inputs {
   ConstTensorView cu_seqlens;  ///< [sequences + 1] i32, class rows included
   LiveRows rows;               ///< of the sequences
 
-  /// @param least_tokens of a sequence. @see GridInputs.
-  [[nodiscard]] static std::vector<BufferDecl> declare(const Config& config,
-                                                       std::int64_t least_tokens,
+  [[nodiscard]] static std::vector<BufferDecl> declare(const Processor& processor,
                                                        const GraphCapacity& capacity);
   /// @throws as GridInputs::fill.
-  static void fill(const Config& config, const GraphCapacity& capacity,
+  static void fill(const Processor& processor, const GraphCapacity& capacity,
                    std::span<const ItemPart> parts, InputWriter& writer);
-  [[nodiscard]] static Inputs of(const NamedTensors& in);
+  [[nodiscard]] static Inputs of(const Processor& processor, const GraphCapacity& capacity,
+                                 const NamedTensors& in);
 };
 
 }  // namespace fovea::nemotron_h_omni

@@ -96,19 +96,12 @@ Size2d frame_grid(std::int64_t height_px, std::int64_t width_px, const VideoTarg
 /// rate counts as that of common::kUnknownFps.
 std::vector<std::int64_t> even_frames(std::int64_t total, double video_fps, double target_fps) {
   const double fps = video_fps > 0 ? video_fps : common::kUnknownFps;
-  const double wanted = std::clamp(as_double(total) / fps * target_fps, 1.0, as_double(total));
-  const auto count = static_cast<std::int64_t>(wanted);
+  const std::int64_t count = common::frames_at(total, fps, target_fps);
   std::vector<std::int64_t> indices;
   for (std::int64_t i = 0; i < count; ++i) {
     indices.push_back(i * (total / count) + i * (total % count) / count);
   }
   return indices;
-}
-
-void check_same(const JsonView& file, std::string_view key, std::int64_t expected) {
-  const std::int64_t value = common::read_size(file, key, expected);
-  FOVEA_CHECK(value == expected, kCorruptData, file.path(), ".", key, ": ", value,
-              " contradicts config.json, which says ", expected);
 }
 
 /// Mean and deviation under both of their names, of which that of transformers comes first.
@@ -119,7 +112,7 @@ common::PixelScaling read_norms(const JsonView& file, common::PixelScaling scali
 }
 
 void check_geometry(const JsonView& file, const Config& config) {
-  check_same(file, "patch_size", config.grid.patch_size);
+  common::check_tower_size(file, "patch_size", config.grid.patch_size);
   common::require_number(file, "downsample_ratio", 0.5);
 }
 
@@ -163,23 +156,23 @@ VideoTarget read_target(const checkpoint::HfConfig& files, const std::optional<J
   return video;
 }
 
-void describe_files(const checkpoint::HfConfig& files, const std::optional<JsonView>& image,
-                    const std::optional<JsonView>& video, common::GridProcessing& p) {
-  p.assumptions = common::missing_text(
-      image ? image->path() : files.directory + "/preprocessor_config.json", image.has_value(),
-      {{image && (image->find("image_mean") || image->find("norm_mean")), "image_mean",
-        cat("image_mean=", common::channel_text(p.scaling.image_mean))},
-       {image && (image->find("image_std") || image->find("norm_std")), "image_std",
-        cat("image_std=", common::channel_text(p.scaling.image_std))}});
+void describe_files(const checkpoint::HfConfig& files, common::GridProcessing& p) {
+  const auto image = files.image_processor();
+  const auto assumed = [&](const char* key, const char* older,
+                           const std::array<float, 3>& values) -> common::Assumption {
+    return {.given = image && common::find_renamed(*image, key, older),
+            .key = key,
+            .assumed = cat(key, "=", common::channel_text(values))};
+  };
+  p.assumptions =
+      common::missing_text(files, {assumed("image_mean", "norm_mean", p.scaling.image_mean),
+                                   assumed("image_std", "norm_std", p.scaling.image_std)});
   p.sources = common::sources_text(
-                  "image", image,
-                  common::sourced(image, {"min_num_patches", "max_num_patches", "max_model_len",
-                                          "image_mean", "image_std", "norm_mean", "norm_std"})) +
-              " " +
-              common::sources_text(
-                  "video", video,
-                  common::sourced(video, {"video_target_num_patches", "video_maintain_aspect_ratio",
-                                          "norm_mean", "norm_std"}));
+      image,
+      {"min_num_patches", "max_num_patches", "max_model_len", "image_mean", "image_std",
+       "norm_mean", "norm_std"},
+      files.video_processor(),
+      {"video_target_num_patches", "video_maintain_aspect_ratio", "norm_mean", "norm_std"});
 }
 
 /// An image or a video whose pixels are levels.
@@ -193,7 +186,6 @@ ItemPlan with_levels(ItemPlan plan, std::int64_t frames) {
               plan.resized_height_px, ": more pixels than one item can have");
   plan.pixel_bytes = static_cast<std::size_t>(*bytes);
   plan.unit_bytes[0] = static_cast<std::size_t>(*bytes / frames * together);
-  plan.has_grid_thw = false;
   plan.target_width_px = 0;  // filters of floats take frames at full size alone
   plan.target_height_px = 0;
   return plan;
@@ -203,7 +195,9 @@ ItemPlan with_levels(ItemPlan plan, std::int64_t frames) {
 
 Processing read_processing(const checkpoint::HfConfig& files, const Config& config,
                            const MediaOptions&) {
-  Processing result{.grid = {.geometry = config.grid, .scaling = common::kClipScaling}};
+  Processing result{
+      .grid = {.geometry = config.grid, .scaling = common::kClipScaling, .has_grid_thw = false},
+      .class_rows = config.class_rows()};
   common::GridProcessing& p = result.grid;
   const auto image = files.image_processor();
   if (image) {
@@ -212,13 +206,11 @@ Processing read_processing(const checkpoint::HfConfig& files, const Config& conf
     p.scaling = read_norms(*image, p.scaling);
   }
   const auto video = files.video_processor();
-  common::PixelScaling video_scaling = p.scaling;
   if (video) {
     check_geometry(*video, config);
     common::require_number(*video, "temporal_patch_size", 2);
-    video_scaling = read_norms(*video, p.scaling);
-    p.video_refusal =
-        common::video_refusal(*video, common::differing_keys(p.scaling, video_scaling));
+    const common::PixelScaling scaling = read_norms(*video, p.scaling);
+    p.video_refusal = common::video_refusal(*video, common::differing_keys(p.scaling, scaling));
   }
   if (config.video_pruning_rate != 0) {
     p.video_refusal =
@@ -234,20 +226,19 @@ Processing read_processing(const checkpoint::HfConfig& files, const Config& conf
   // Rounding to whole tokens takes less than half of each side, and no side below a token.
   const std::int64_t most = std::min(range.max_num_patches, target.video_target_num_patches);
   const bool grows = range.max_num_patches > range.min_num_patches;
-  result.least_patches =
-      std::max(kMerge * kMerge, grows ? std::min(range.min_num_patches, most) / 4 : 0);
-  p.image_size = [range, patch](std::int64_t height_px, std::int64_t width_px) {
-    const Size2d grid = image_grid(height_px, width_px, patch, range);
+  const std::int64_t least = grows ? std::min(range.min_num_patches, most) / 4 : 0;
+  result.least_tokens = std::max<std::int64_t>(1, least / config.grid.merge_area());
+  const auto in_pixels = [patch](Size2d grid) {
     return Size2d{grid.height_px * patch, grid.width_px * patch};
   };
-  p.video_size = [target, patch](std::int64_t, std::int64_t height_px, std::int64_t width_px) {
-    const Size2d grid = frame_grid(height_px, width_px, target);
-    return Size2d{grid.height_px * patch, grid.width_px * patch};
+  p.image_size = [=](std::int64_t height_px, std::int64_t width_px) {
+    return in_pixels(image_grid(height_px, width_px, patch, range));
   };
-  p.sample_frames = [](std::int64_t total, double video_fps, double target_fps) {
-    return even_frames(total, video_fps, target_fps);
+  p.video_size = [=](std::int64_t, std::int64_t height_px, std::int64_t width_px) {
+    return in_pixels(frame_grid(height_px, width_px, target));
   };
-  describe_files(files, image, video, p);
+  p.sample_frames = &even_frames;
+  describe_files(files, p);
   return result;
 }
 
@@ -261,10 +252,6 @@ ItemPlan Processor::plan_video(std::int64_t num_frames, std::int64_t width_px,
   return with_levels(plan, 2 * plan.grid[0]);
 }
 
-ItemPlan Processor::plan_grid(Modality modality, const std::array<std::int64_t, 3>& grid) const {
-  return ItemProcessor::plan_grid(modality, grid);
-}
-
 void Processor::fill_frame(const ItemPlan& plan, std::int64_t index, const RgbView& frame,
                            std::span<std::uint8_t> out) const {
   common::check_frame(plan, index, frame, out);
@@ -272,22 +259,11 @@ void Processor::fill_frame(const ItemPlan& plan, std::int64_t index, const RgbVi
       static_cast<std::size_t>(plan.resized_height_px * plan.resized_width_px * 3) *
       media::kLevelBytes;
   const auto to = out.subspan(static_cast<std::size_t>(index) * frame_bytes);
-  media::resize_rgb_fine(
-      {.src = {frame.rgb, static_cast<std::size_t>(frame.width_px * frame.height_px * 3)},
-       .src_width_px = frame.width_px,
-       .src_height_px = frame.height_px,
-       .dst = to.first(frame_bytes),
-       .dst_width_px = plan.resized_width_px,
-       .dst_height_px = plan.resized_height_px,
-       .filter = media::FineFilter::kBicubic});
+  common::resize_fine(frame, plan.resized_width_px, plan.resized_height_px,
+                      media::FineFilter::kBicubic, to.first(frame_bytes));
   const bool repeated =
       plan.modality == Modality::kVideo && index % 2 == 0 && index + 1 == plan.num_frames;
   if (repeated) std::ranges::copy(to.first(frame_bytes), to.begin() + std::ssize(to) / 2);
-}
-
-void Processor::fill_pixel_values(const ItemPlan& plan, const ConstTensorView& values,
-                                  std::span<std::uint8_t> out) const {
-  ItemProcessor::fill_pixel_values(plan, values, out);
 }
 
 }  // namespace fovea::nemotron_h_omni

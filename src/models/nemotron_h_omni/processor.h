@@ -14,7 +14,8 @@ namespace fovea::nemotron_h_omni {
 /// How images and frames become grids, from the processor files and config.json.
 struct Processing {
   common::GridProcessing grid;
-  std::int64_t least_patches = 4;  ///< no image and no frame has fewer
+  std::int64_t class_rows = 0;    ///< that begin every sequence
+  std::int64_t least_tokens = 1;  ///< of an image or a pair of frames
 };
 
 /// @throws Error(kCorruptData) naming the key for wrong types and for sizes that contradict
@@ -28,17 +29,23 @@ struct Processing {
 /// model takes no pixel values.
 class Processor final : public common::GridProcessor {
  public:
-  explicit Processor(common::GridProcessing processing) : GridProcessor(std::move(processing)) {}
+  explicit Processor(Processing p)
+      : GridProcessor(std::move(p.grid)),
+        class_rows_(p.class_rows),
+        least_tokens_(p.least_tokens) {}
+
+  [[nodiscard]] std::int64_t class_rows() const noexcept { return class_rows_; }
+  [[nodiscard]] std::int64_t least_tokens() const noexcept { return least_tokens_; }
 
   [[nodiscard]] ItemPlan plan_image(std::int64_t width_px, std::int64_t height_px) const override;
   [[nodiscard]] ItemPlan plan_video(std::int64_t num_frames, std::int64_t width_px,
                                     std::int64_t height_px) const override;
-  [[nodiscard]] ItemPlan plan_grid(Modality modality,
-                                   const std::array<std::int64_t, 3>& grid) const override;
   void fill_frame(const ItemPlan& plan, std::int64_t index, const RgbView& frame,
                   std::span<std::uint8_t> out) const override;
-  void fill_pixel_values(const ItemPlan& plan, const ConstTensorView& values,
-                         std::span<std::uint8_t> out) const override;
+
+ private:
+  std::int64_t class_rows_;
+  std::int64_t least_tokens_;
 };
 
 }  // namespace fovea::nemotron_h_omni

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/check.h"
+#include "models/common/blocks.h"
 #include "models/common/pixel_levels.h"
 #include "models/nemotron_h_omni/model.h"
 
@@ -44,20 +45,6 @@ ops::PackedLinear load_embedder(common::WeightLoader& loader, const Config& c,
                             Bias::kNo);
 }
 
-common::Block load_block(common::WeightLoader& loader, const Config& c, const std::string& name) {
-  const std::int64_t width = c.hidden_size;
-  const auto epsilon = static_cast<float>(c.layer_norm_eps);
-  return {.norm1 = loader.layer_norm(name + ".norm1", width, epsilon),
-          .norm2 = loader.layer_norm(name + ".norm2", width, epsilon),
-          .attn = {.qkv = loader.linear(name + ".attn.qkv", 3 * width, {width},
-                                        c.qkv_bias ? Bias::kYes : Bias::kNo),
-                   .proj = loader.linear(name + ".attn.proj", width, {width}),
-                   .num_heads = c.num_attention_heads},
-          .mlp = {.fc1 = loader.linear(name + ".mlp.fc1", c.intermediate_size, {width}),
-                  .fc2 = loader.linear(name + ".mlp.fc2", width, {c.intermediate_size}),
-                  .activation = c.hidden_act}};
-}
-
 /// A norm that no checkpoint stores.
 common::LayerNorm plain_norm(common::WeightLoader& loader, const Config& c) {
   const auto width = static_cast<std::size_t>(c.hidden_size);
@@ -75,9 +62,6 @@ Weights load_weights(common::WeightLoader& loader, const Config& c,
   const std::int64_t width = c.hidden_size;
   const std::int64_t places = c.position_side() * c.position_side();
   const std::int64_t wide = c.projector_hidden_size;
-  const auto as_stored = [](std::span<const float> values) {
-    return std::vector<float>(values.begin(), values.end());
-  };
   Weights w;
   w.levels = loader.constant(common::level_table());
   w.embedder = load_embedder(loader, c, scaling, {.name = patches + "embedder"});
@@ -86,14 +70,10 @@ Weights load_weights(common::WeightLoader& loader, const Config& c,
         loader, c, scaling, {.name = patches + "video_embedder", .frames = 2, .frame = frame});
   }
   w.class_rows = loader.f32(patches + "cls_token.token", {c.class_rows(), width});
-  w.position_table =
-      loader.f32_from(patches + "pos_embed", {1, places, width}, {places, width}, as_stored);
-  std::vector<common::Block> blocks;
-  for (std::int64_t i = 0; i < c.num_hidden_layers; ++i) {
-    const auto block = loader.block(i);
-    blocks.push_back(load_block(loader, c, cat(tower, "blocks.", i)));
-  }
-  w.blocks = loader.block_sequence(std::move(blocks));
+  w.position_table = loader.f32(patches + "pos_embed", {1, places, width}, {places, width});
+  common::BlockShape shape = common::block_shape(c);
+  shape.qkv_bias = c.qkv_bias ? Bias::kYes : Bias::kNo;
+  w.blocks = common::load_blocks(loader, tower + "blocks.", {}, shape, c.num_hidden_layers);
   if (c.vision_final_layernorm) w.final_norm = plain_norm(loader, c);
   w.projector_norm = loader.rms_norm("mlp1.0", c.joined_width(), kProjectorEpsilon);
   w.projector = {.fc1 = loader.linear("mlp1.1", wide, {c.joined_width()}, Bias::kNo),

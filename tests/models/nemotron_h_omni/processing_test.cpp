@@ -29,7 +29,7 @@ Processing processing_of(const std::string& image, const std::string& video = ""
 
 Processor processor_of(const std::string& image, const std::string& video = "",
                        const std::string& config = kConfig) {
-  return Processor(processing_of(image, video, config).grid);
+  return Processor(processing_of(image, video, config));
 }
 
 using Grid = std::array<std::int64_t, 3>;
@@ -99,16 +99,15 @@ TEST(NemotronHOmniProcessing, LimitsAreInEitherFile) {
             (Grid{1, 256, 256}));
 }
 
-TEST(NemotronHOmniProcessing, NoSequenceHasFewerPatchesThanItSays) {
+TEST(NemotronHOmniProcessing, NoSequenceHasFewerTokensThanItSays) {
   for (const char* file : {"{}", R"({"min_num_patches": 100, "max_num_patches": 110})",
                            R"({"min_num_patches": 100, "max_num_patches": 100})"}) {
-    const Processing processing = processing_of(file, R"({"video_target_num_patches": 90})");
-    const Processor processor(processing.grid);
+    const Processor processor = processor_of(file, R"({"video_target_num_patches": 90})");
     test::for_all(300, [&](std::mt19937_64& generator) {
       const std::int64_t width = test::uniform(generator, 1, 2000);
       const std::int64_t height = test::uniform(generator, 1 + width / 60, width);
-      EXPECT_GE(processor.plan_image(width, height).spec.input_rows, processing.least_patches);
-      EXPECT_GE(processor.plan_video(1, height, width).spec.input_rows, processing.least_patches);
+      EXPECT_GE(processor.plan_image(width, height).spec.out_rows, processor.least_tokens());
+      EXPECT_GE(processor.plan_video(1, height, width).spec.out_rows, processor.least_tokens());
     });
   }
 }
@@ -187,7 +186,7 @@ TEST(NemotronHOmniProcessing, ValuesOfGoldenImagesAreThoseOfTheReference) {
   if (folders.empty()) GTEST_SKIP() << "no folder nemotron_h_omni; set FOVEA_GOLDEN_DIR";
   for (const std::string& folder : folders) {
     const checkpoint::HfConfig files = checkpoint::read_hf_config(folder);
-    const Processor processor(read_processing(files, parse_config(files), {}).grid);
+    const Processor processor(read_processing(files, parse_config(files), {}));
     const checkpoint::SafetensorsFile file(folder + "/golden.safetensors");
     int compared = 0;
     for (const auto& entry : std::filesystem::directory_iterator(folder + "/images")) {
