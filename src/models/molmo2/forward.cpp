@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <cmath>
 
-#include "fovea/tower/ops/activate.h"
 #include "fovea/tower/ops/cross_attention.h"
 #include "fovea/tower/ops/linear.h"
 #include "fovea/tower/ops/patch.h"
@@ -51,7 +50,7 @@ void encode_views(ExecContext& ctx, const Config& c, const Weights& w, const Inp
     const std::int64_t patches = chunk.sequence.patches;
     const TensorView kept = row_range(features, chunk.first * patches, chunk.count * patches);
     // x = linear(normalise(pixels)) + positions
-    const TensorView x = ctx.arena.tensor(features.dtype, {kept.shape[0], c.hidden_size});
+    const TensorView x = ctx.arena.tensor(features.dtype, {kept.shape[0], c.tower.hidden_size});
     ConstTensorView scaled = in.scaled;
     if (scaled) {
       scaled.data += static_cast<std::size_t>(chunk.first * patches) * sizeof(std::int32_t);
@@ -63,14 +62,14 @@ void encode_views(ExecContext& ctx, const Config& c, const Weights& w, const Inp
     common::add_blocks(ctx, tower.blocks, common::attended_rows(chunk), x, taps,
                        [&](std::size_t tap, TensorView behind) {
                          const auto slot = std::ranges::find(c.vit_layers, taps[tap]);
-                         ops::copy_row_blocks(
-                             ctx, {.x = behind,
-                                   .x_block_rows = 1,
-                                   .count = 1,
-                                   .blocks = chunk.patches,
-                                   .out = kept,
-                                   .out_block_rows = 1,
-                                   .out_column = (slot - c.vit_layers.begin()) * c.hidden_size});
+                         ops::copy_row_blocks(ctx, {.x = behind,
+                                                    .x_block_rows = 1,
+                                                    .count = 1,
+                                                    .blocks = chunk.patches,
+                                                    .out = kept,
+                                                    .out_block_rows = 1,
+                                                    .out_column = (slot - c.vit_layers.begin()) *
+                                                                  c.tower.hidden_size});
                        });
   }
 }
@@ -83,9 +82,13 @@ void pool(ExecContext& ctx, const Config& c, const Pooling& w, const Inputs& in,
   const std::int64_t tokens = out.shape[0];
   const TensorView mean = ctx.arena.tensor(out.dtype, {tokens, c.feature_width()});
   const TensorView q = ctx.arena.tensor(out.dtype, out.shape);
-  const TensorView kv = ctx.arena.tensor(out.dtype, {pooled.shape[0], 2 * c.hidden_size});
+  const TensorView kv = ctx.arena.tensor(out.dtype, {pooled.shape[0], 2 * c.tower.hidden_size});
   const TensorView mixed = ctx.arena.tensor(out.dtype, out.shape);
-  ops::mean_sequences(ctx, {.x = pooled, .cu_seqlens = in.cu_keys, .seqs = in.tokens, .out = mean});
+  ops::mean_row_blocks(ctx, {.x = pooled,
+                             .block_rows = in.most_keys,
+                             .blocks = in.tokens,
+                             .out = mean,
+                             .runs = in.means});
   ops::linear(ctx, {.x = mean, .weight = w.wq, .rows = in.tokens, .out = q});
   ops::linear(ctx, {.x = pooled, .weight = w.wkv, .rows = in.num_keys, .out = kv});
   ops::cross_attention(ctx, {.q = q,
@@ -102,10 +105,6 @@ void pool(ExecContext& ctx, const Config& c, const Pooling& w, const Inputs& in,
 
 }  // namespace
 
-common::ViewLayout layout_of(const Config& c) {
-  return common::siglip_layout({.hidden_size = c.hidden_size, .view = c.view});
-}
-
 void forward(ExecContext& ctx, const Config& c, const Weights& w, const Inputs& in,
              TensorView out) {
   const std::int64_t tokens = out.shape[0];
@@ -118,16 +117,11 @@ void forward(ExecContext& ctx, const Config& c, const Weights& w, const Inputs& 
   // pooled = the patches of every token, [keys, feature_width]
   const TensorView pooled = ctx.arena.tensor(out.dtype, features.shape);
   ops::gather_rows(ctx, {.x = features, .index = in.keys, .rows = in.num_keys, .out = pooled});
-  const TensorView y = ctx.arena.tensor(out.dtype, {tokens, c.hidden_size});
+  const TensorView y = ctx.arena.tensor(out.dtype, {tokens, c.tower.hidden_size});
   pool(ctx, c, w.pooling, in, pooled, y);
 
   // out = w2(silu(w1(y)) * w3(y))
-  const common::GatedMlp& mlp = w.projector;
-  const TensorView both = ctx.arena.tensor(out.dtype, {tokens, mlp.gate_up.out_features});
-  const TensorView wide = ctx.arena.tensor(out.dtype, {tokens, mlp.down.in_features});
-  ops::linear(ctx, {.x = y, .weight = mlp.gate_up, .rows = in.tokens, .out = both});
-  ops::gated(ctx, {.x = both, .activation = mlp.activation, .rows = in.tokens, .out = wide});
-  ops::linear(ctx, {.x = wide, .weight = mlp.down, .rows = in.tokens, .out = out});
+  common::mlp(ctx, w.projector, in.tokens, y, out);
 }
 
 }  // namespace fovea::molmo2

@@ -18,18 +18,18 @@ struct Inputs {
   ConstTensorView keys;        ///< [patches] i32: those of all tokens, one token after the other
   ConstTensorView cu_keys;     ///< [tokens + 1] i32: offsets of tokens in keys
   ConstTensorView cu_queries;  ///< [tokens + 1] i32: 0, 1, 2 ...
+  ConstTensorView means;       ///< [tokens, 4] i32: as MeanRowBlocksArgs::runs, those of cu_keys
+  std::int64_t most_keys = 0;  ///< of a token
   LiveRows num_keys;
   LiveRows tokens;
 
-  /// @param views of the graph.
-  [[nodiscard]] static std::vector<BufferDecl> declare(const common::ViewLayout& layout,
-                                                       const Processing& processing,
-                                                       std::int64_t views, std::int64_t tokens);
+  [[nodiscard]] static std::vector<BufferDecl> declare(const Processor& processor,
+                                                       const GraphCapacity& capacity);
   /// @throws as ViewInputs::fill.
-  static void fill(const common::ViewLayout& layout, std::int64_t views, const Processor& processor,
+  static void fill(const Processor& processor, const GraphCapacity& capacity,
                    std::span<const ItemPart> parts, InputWriter& writer);
-  [[nodiscard]] static Inputs of(const common::ViewLayout& layout, const Processing& processing,
-                                 std::int64_t views, const NamedTensors& in);
+  [[nodiscard]] static Inputs of(const Processor& processor, const GraphCapacity& capacity,
+                                 const NamedTensors& in);
 };
 
 }  // namespace fovea::molmo2

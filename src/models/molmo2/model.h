@@ -30,9 +30,6 @@ struct Weights {
 [[nodiscard]] Weights load_weights(common::WeightLoader& loader, const Config& config,
                                    const media::NormalizeTable& normalize);
 
-/// The inputs of the tower, with as many views a chunk as bound its activations.
-[[nodiscard]] common::ViewLayout layout_of(const Config& config);
-
 /// The tower: bytes in, rows out. Asynchronous on ctx.stream; safe to capture.
 /// @param out [tokens, text_hidden_size]. Source: docs/reference/molmo2.md, "Forward".
 void forward(ExecContext& ctx, const Config& config, const Weights& weights, const Inputs& in,

@@ -33,7 +33,7 @@ void add_grid(std::int64_t rows, std::int64_t cols, const PoolingSize& pooling,
         for_each_in_window(c, pooling.cols, cols,
                            [&](std::int64_t x) { to.patches.push_back(patch_at(y, x)); });
       });
-      to.ends.push_back(std::ssize(to.patches));
+      to.offsets.push_back(std::ssize(to.patches));
     }
   }
 }
@@ -52,14 +52,10 @@ Place place_of(std::int64_t index, std::int64_t crops, const Overlap& overlap) {
 
 }  // namespace
 
-std::int64_t pooled_tokens(std::int64_t rows, std::int64_t cols, const PoolingSize& pooling) {
-  return windows_of(rows, pooling.rows) * windows_of(cols, pooling.cols);
-}
-
-void add_view(std::int64_t first, std::int64_t side, const PoolingSize& pooling, TokenPatches& to) {
-  add_grid(
-      side, side, pooling, [&](std::int64_t y, std::int64_t x) { return first + y * side + x; },
-      to);
+std::int64_t pooled_tokens(common::Tiling tiling, const Overlap& overlap,
+                           const PoolingSize& pooling) {
+  return windows_of(overlap.side(tiling.rows), pooling.rows) *
+         windows_of(overlap.side(tiling.cols), pooling.cols);
 }
 
 void add_crops(std::int64_t first, common::Tiling tiling, const Overlap& overlap,

@@ -11,6 +11,8 @@ namespace fovea::molmo2 {
 struct PoolingSize {
   std::int64_t rows = 2;
   std::int64_t cols = 2;
+
+  [[nodiscard]] std::int64_t area() const { return rows * cols; }
 };
 
 /// How crops of an image overlap, in patches of a side.
@@ -26,22 +28,21 @@ struct Overlap {
   [[nodiscard]] std::int64_t side(std::int64_t crops) const { return crops * window() + margin(); }
 };
 
-/// Tokens of a grid of patches.
-[[nodiscard]] std::int64_t pooled_tokens(std::int64_t rows, std::int64_t cols,
+/// Tokens of an image that is cut into overlapping crops, or is one.
+[[nodiscard]] std::int64_t pooled_tokens(common::Tiling tiling, const Overlap& overlap,
                                          const PoolingSize& pooling);
 
 /// The patches of every token, one token after the other.
 struct TokenPatches {
-  std::vector<std::int64_t> patches;  ///< counted from the first of the item
-  std::vector<std::int64_t> ends;     ///< of each token, in `patches`
+  std::vector<std::int64_t> patches;     ///< counted from the first of the item
+  std::vector<std::int64_t> offsets{0};  ///< of each token in `patches`, and their end
+
+  [[nodiscard]] std::int64_t count() const { return std::ssize(offsets) - 1; }
 };
 
-/// Adds the tokens of a view of its own. @param first patch of the view.
-void add_view(std::int64_t first, std::int64_t side, const PoolingSize& pooling, TokenPatches& to);
-
-/// Adds the tokens of an image that is cut into overlapping crops: each of its patches is taken
-/// from one crop, and windows go across their borders. @param first patch of the first crop.
-/// Source: docs/reference/molmo2.md, "Pooling".
+/// Adds the tokens of an image that is cut into overlapping crops, or is one: each of its patches
+/// is taken from one crop, and windows go across their borders. @param first patch of the first
+/// crop. Source: docs/reference/molmo2.md, "Pooling".
 void add_crops(std::int64_t first, common::Tiling tiling, const Overlap& overlap,
                const PoolingSize& pooling, TokenPatches& to);
 

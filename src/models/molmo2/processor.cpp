@@ -80,14 +80,14 @@ void resize(const RgbView& image, std::int64_t width_px, std::int64_t height_px,
        .dst_height_px = height_px});
 }
 
-/// Tokens of an image of so many crops.
+/// Tokens of an image of so many crops, and of the whole of it.
 std::int64_t image_tokens(const Processing& p, common::Tiling tiling) {
-  return pooled_tokens(p.overlap.crop, p.overlap.crop, p.image_pooling) +
-         pooled_tokens(p.overlap.side(tiling.rows), p.overlap.side(tiling.cols), p.image_pooling);
+  return pooled_tokens({}, p.overlap, p.image_pooling) +
+         pooled_tokens(tiling, p.overlap, p.image_pooling);
 }
 
 std::int64_t frame_tokens(const Processing& p) {
-  return pooled_tokens(p.overlap.crop, p.overlap.crop, p.video_pooling);
+  return pooled_tokens({}, p.overlap, p.video_pooling);
 }
 
 /// Calls visit(tiling) for every tiling of up to max_crops crops: fewer crops first, then fewer
@@ -101,30 +101,19 @@ void for_each_tiling(std::int64_t max_crops, const Visit& visit) {
   }
 }
 
-/// The plan of an item of equal views. @param views of it. @param units that it has.
-ItemPlan plan_of(const common::SquareView& view, std::int64_t views, std::int64_t units,
-                 std::int64_t tokens) {
-  ItemPlan plan;
+ItemPlan plan_of(const common::SquareView& view, std::int64_t width_px, std::int64_t height_px,
+                 common::Tiling tiling, std::int64_t views) {
+  common::check_area(width_px, height_px);
+  ItemPlan plan = common::plan_views(width_px, height_px, tiling, {{view, views}});
   plan.resized_width_px = view.side_px;
   plan.resized_height_px = view.side_px;
-  const auto bytes = checked_mul(views, static_cast<std::int64_t>(view.pixel_bytes()));
-  FOVEA_CHECK(bytes && *bytes / units <= std::numeric_limits<std::int32_t>::max(), kInvalidArgument,
-              views, " views of ", view.side_px, "x", view.side_px,
-              ": more pixels than one item can have");
-  plan.pixel_bytes = static_cast<std::size_t>(*bytes);
-  plan.unit_bytes[0] = static_cast<std::size_t>(*bytes / units);
-  plan.spec.input_rows = views * view.patches();
-  plan.spec.out_rows = tokens;
-  plan.spec.num_seqs = units;
-  plan.spec.path_tokens[0] = tokens;
-  plan.spec.units[0] = {units, plan.spec.input_rows / units, tokens / units};
   return plan;
 }
 
 }  // namespace
 
 Processing read_processing(const checkpoint::HfConfig& files, const Config& config) {
-  Processing p{.view = config.view, .overlap = {.crop = config.view.grid()}};
+  Processing p{.view = config.tower.view, .overlap = {.crop = config.tower.view.grid()}};
   const auto image = files.image_processor();
   const auto video = files.video_processor();
   if (image) read_image_file(*image, p);
@@ -132,17 +121,12 @@ Processing read_processing(const checkpoint::HfConfig& files, const Config& conf
   FOVEA_CHECK(p.overlap.window() >= 1, kUnsupported, files.config.root().path(), ": crops of ",
               p.overlap.crop, " patches a side do not overlap by ", p.overlap.margin());
   p.assumptions = common::missing_text(
-      image ? image->path() : files.directory + "/preprocessor_config.json", image.has_value(),
-      {common::assumed(image, "max_crops", cat(p.max_crops)),
-       common::assumed(image, "image_mean", common::channel_text(p.scaling.image_mean)),
-       common::assumed(image, "image_std", common::channel_text(p.scaling.image_std))});
-  p.sources = cat(
-      common::sources_text("image", image,
-                           common::sourced(image, {"max_crops", "overlap_margins", "pooling_size",
-                                                   "image_mean", "image_std"})),
-      " ",
-      common::sources_text("video", video,
-                           common::sourced(video, {"pooling_size", "do_rescale", "do_normalize"})));
+      files, {common::assumed(image, "max_crops", cat(p.max_crops)),
+              common::assumed(image, "image_mean", common::channel_text(p.scaling.image_mean)),
+              common::assumed(image, "image_std", common::channel_text(p.scaling.image_std))});
+  p.sources = common::sources_text(
+      image, {"max_crops", "overlap_margins", "pooling_size", "image_mean", "image_std"}, video,
+      {"pooling_size", "do_rescale", "do_normalize"});
   return p;
 }
 
@@ -180,27 +164,22 @@ common::Tiling choose_tiling(const Processing& p, std::int64_t width_px, std::in
 }
 
 ItemPlan Processor::plan_image(std::int64_t width_px, std::int64_t height_px) const {
-  common::check_area(width_px, height_px);
   const common::Tiling tiling = choose_tiling(p_, width_px, height_px);
-  ItemPlan plan = plan_of(p_.view, 1 + tiling.count(), 1, image_tokens(p_, tiling));
-  plan.source_width_px = width_px;
-  plan.source_height_px = height_px;
-  plan.grid = {1, tiling.rows, tiling.cols};
+  ItemPlan plan = plan_of(p_.view, width_px, height_px, tiling, 1 + tiling.count());
+  common::set_units(1, image_tokens(p_, tiling), plan);
   return plan;
 }
 
 ItemPlan Processor::plan_video(std::int64_t num_frames, std::int64_t width_px,
                                std::int64_t height_px) const {
   FOVEA_CHECK(p_.video_refusal.empty(), kUnsupported, p_.video_refusal);
-  common::check_area(width_px, height_px);
   FOVEA_CHECK(num_frames >= 1 && num_frames <= std::numeric_limits<std::int32_t>::max(),
               kInvalidArgument, "a video of ", num_frames, " frames");
-  ItemPlan plan = plan_of(p_.view, num_frames, num_frames, num_frames * frame_tokens(p_));
+  ItemPlan plan = plan_of(p_.view, width_px, height_px, {}, num_frames);
   plan.modality = Modality::kVideo;
   plan.num_frames = num_frames;
-  plan.source_width_px = width_px;
-  plan.source_height_px = height_px;
   plan.grid = {num_frames, 1, 1};
+  common::set_units(num_frames, num_frames * frame_tokens(p_), plan);
   return plan;
 }
 
@@ -209,10 +188,8 @@ std::vector<std::int64_t> Processor::sample_frames(std::int64_t total_frames, do
   FOVEA_CHECK(p_.video_refusal.empty(), kUnsupported, p_.video_refusal);
   FOVEA_CHECK(total_frames >= 1 && target_fps > 0, kInvalidArgument, "cannot sample ", total_frames,
               " frames at ", target_fps, " frames per second");
-  const auto total = static_cast<double>(total_frames);
   const double fps = video_fps > 0 ? video_fps : target_fps;
-  const auto count = static_cast<std::int64_t>(std::clamp(total / fps * target_fps, 1.0, total));
-  return common::stepped_frames(total_frames, count);
+  return common::stepped_frames(total_frames, common::frames_at(total_frames, fps, target_fps));
 }
 
 void Processor::fill_frame(const ItemPlan& plan, std::int64_t index, const RgbView& frame,
@@ -237,16 +214,13 @@ void Processor::fill_frame(const ItemPlan& plan, std::int64_t index, const RgbVi
 
 void Processor::add_tokens(const ItemPlan& plan, std::int64_t units, std::int64_t first,
                            TokenPatches& to) const {
-  const std::int64_t patches = p_.view.patches();
-  if (plan.modality == Modality::kVideo) {
-    for (std::int64_t frame = 0; frame < units; ++frame, first += patches) {
-      add_view(first, p_.overlap.crop, p_.video_pooling, to);
-    }
-    return;
+  const bool is_video = plan.modality == Modality::kVideo;
+  const PoolingSize& pooling = is_video ? p_.video_pooling : p_.image_pooling;
+  for (std::int64_t unit = 0; unit < units; ++unit, first += p_.view.patches()) {
+    add_crops(first, {}, p_.overlap, pooling, to);
   }
-  add_view(first, p_.overlap.crop, p_.image_pooling, to);
-  add_crops(first + patches, {.cols = plan.grid[2], .rows = plan.grid[1]}, p_.overlap,
-            p_.image_pooling, to);
+  if (is_video) return;
+  add_crops(first, {.cols = plan.grid[2], .rows = plan.grid[1]}, p_.overlap, pooling, to);
 }
 
 std::int64_t Processor::most_views(std::int64_t tokens) const {

@@ -10,6 +10,7 @@
 #include "fovea/options.h"
 #include "fovea/tower/models/item_processor.h"
 #include "models/common/processor_file.h"
+#include "models/common/views/siglip.h"
 #include "models/common/views/tiles.h"
 #include "models/molmo2/config.h"
 #include "models/molmo2/pooling.h"
@@ -44,9 +45,12 @@ struct Processing {
 /// which is its unit; plan.grid is (frames, 1, 1).
 class Processor final : public ItemProcessor {
  public:
-  explicit Processor(Processing processing) : p_(std::move(processing)) {}
+  explicit Processor(Processing processing)
+      : p_(std::move(processing)), layout_(common::siglip_layout({.view = p_.view})) {}
 
   [[nodiscard]] const Processing& processing() const noexcept { return p_; }
+  /// The views of the tower.
+  [[nodiscard]] const common::ViewLayout& layout() const noexcept { return layout_; }
 
   [[nodiscard]] ItemPlan plan_image(std::int64_t width_px, std::int64_t height_px) const override;
   /// @throws Error(kUnsupported) with processing().video_refusal.
@@ -68,6 +72,7 @@ class Processor final : public ItemProcessor {
 
  private:
   Processing p_;
+  common::ViewLayout layout_;
 };
 
 }  // namespace fovea::molmo2

@@ -1,10 +1,8 @@
 // The tensors of the tower and its adapter.
 #include <numeric>
 #include <string>
-#include <utility>
-#include <vector>
 
-#include "core/check.h"
+#include "models/common/blocks.h"
 #include "models/molmo2/model.h"
 
 namespace fovea::molmo2 {
@@ -15,40 +13,27 @@ using Bias = common::WeightLoader::Bias;
 
 Bias bias_of(bool has_bias) { return has_bias ? Bias::kYes : Bias::kNo; }
 
-common::Block load_block(common::WeightLoader& loader, const Config& c, const std::string& name) {
-  const std::int64_t width = c.hidden_size;
-  const auto epsilon = static_cast<float>(c.layer_norm_eps);
-  const std::string attn = name + ".attention";
-  const Bias bias = bias_of(c.attention_bias);
-  return {.norm1 = loader.layer_norm(name + ".attention_norm", width, epsilon),
-          .norm2 = loader.layer_norm(name + ".ffn_norm", width, epsilon),
-          .attn = {.qkv = loader.fused({attn + ".wq", attn + ".wk", attn + ".wv"}, width, {width},
-                                       bias),
-                   .proj = loader.linear(attn + ".wo", width, {width}, bias),
-                   .num_heads = c.num_attention_heads},
-          .mlp = {.fc1 = loader.linear(name + ".feed_forward.w1", c.intermediate_size, {width}),
-                  .fc2 = loader.linear(name + ".feed_forward.w2", width, {c.intermediate_size}),
-                  .activation = c.hidden_act}};
-}
+const common::BlockNames kBlockNames{.norm1 = "attention_norm",
+                                     .norm2 = "ffn_norm",
+                                     .qkv = {"attention.wq", "attention.wk", "attention.wv"},
+                                     .proj = "attention.wo",
+                                     .fc1 = "feed_forward.w1",
+                                     .fc2 = "feed_forward.w2"};
 
 common::SiglipTower load_tower(common::WeightLoader& loader, const Config& c,
                                const media::NormalizeTable& normalize) {
   const std::string vit = "vision_backbone.image_vit.";
-  common::SiglipTower tower{
-      .patch_embedding = {.normalize = loader.constant(normalize),
-                          .proj = loader.channels_last(vit + "patch_embedding", c.hidden_size,
-                                                       c.view.patch_px * c.view.patch_px,
-                                                       common::WeightLoader::Bias::kYes)},
-      .position_embedding =
-          loader.f32(vit + "positional_embedding", {c.view.patches(), c.hidden_size}),
-      .blocks = {}};
-  std::vector<common::Block> blocks;
-  for (std::int64_t i = 0; i < c.num_hidden_layers; ++i) {
-    const auto block = loader.block(i);
-    blocks.push_back(load_block(loader, c, cat(vit, "transformer.resblocks.", i)));
-  }
-  tower.blocks = loader.block_sequence(std::move(blocks));
-  return tower;
+  const common::SiglipConfig& tower = c.tower;
+  const std::int64_t pixels = tower.view.patch_px * tower.view.patch_px;
+  common::BlockShape shape = common::block_shape(tower);
+  shape.qkv_bias = shape.proj_bias = bias_of(c.attention_bias);
+  return {.patch_embedding = {.normalize = loader.constant(normalize),
+                              .proj = loader.channels_last(vit + "patch_embedding",
+                                                           tower.hidden_size, pixels, Bias::kYes)},
+          .position_embedding =
+              loader.f32(vit + "positional_embedding", {tower.view.patches(), tower.hidden_size}),
+          .blocks = common::load_blocks(loader, vit + "transformer.resblocks.", kBlockNames, shape,
+                                        tower.num_hidden_layers)};
 }
 
 }  // namespace
@@ -57,7 +42,7 @@ Weights load_weights(common::WeightLoader& loader, const Config& c,
                      const media::NormalizeTable& normalize) {
   const std::string pooling = "vision_backbone.image_pooling_2d.";
   const std::string projector = "vision_backbone.image_projector.";
-  const std::int64_t width = c.hidden_size;
+  const std::int64_t width = c.tower.hidden_size;
   const std::int64_t wide = c.adapter_intermediate_size;
   const std::int64_t features = c.feature_width();
   const Bias bias = bias_of(c.adapter_attention_bias);

@@ -17,15 +17,15 @@ Config parse(const std::string& vision, const std::string& adapter = "{}",
 
 TEST(Molmo2Config, DefaultsAreThoseOfTheReference) {
   const Config c = parse("{}");
-  EXPECT_EQ(c.hidden_size, 1152);
-  EXPECT_EQ(c.intermediate_size, 4304);
-  EXPECT_EQ(c.num_hidden_layers, 25);
-  EXPECT_EQ(c.head_dim(), 72);
-  EXPECT_EQ(c.view.grid(), 27);
+  EXPECT_EQ(c.tower.hidden_size, 1152);
+  EXPECT_EQ(c.tower.intermediate_size, 4304);
+  EXPECT_EQ(c.tower.num_hidden_layers, 25);
+  EXPECT_EQ(c.tower.num_attention_heads, 16);
+  EXPECT_EQ(c.tower.view.grid(), 27);
   EXPECT_EQ(c.vit_layers, (std::vector<std::int64_t>{24, 18}));
   EXPECT_EQ(c.adapter_head_dim(), 72);
   EXPECT_EQ(c.adapter_intermediate_size, 18944);
-  EXPECT_EQ(c.hidden_act, ops::Activation::kGeluTanh);
+  EXPECT_EQ(c.tower.hidden_act, ops::Activation::kGeluTanh);
   EXPECT_EQ(c.adapter_hidden_act, ops::Activation::kSilu);
   EXPECT_EQ(c.text_hidden_size, 3584);
   EXPECT_EQ(c.feature_width(), 2304);
@@ -39,9 +39,9 @@ TEST(Molmo2Config, ReadsTheSpellingOfTheCheckpoints) {
                              "intermediate_size": 112, "text_hidden_size": 64,
                              "attention_bias": false})",
                          "vit_config");
-  EXPECT_EQ(c.view.grid(), 17);
+  EXPECT_EQ(c.tower.view.grid(), 17);
   EXPECT_EQ(c.vit_layers, (std::vector<std::int64_t>{2, 0}));
-  EXPECT_EQ(c.num_hidden_layers, 3) << "none behind the last that the adapter reads";
+  EXPECT_EQ(c.tower.num_hidden_layers, 3) << "none behind the last that the adapter reads";
   EXPECT_TRUE(c.attention_bias);
   EXPECT_FALSE(c.adapter_attention_bias);
 }

@@ -4,21 +4,23 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <numeric>
 
 namespace fovea::molmo2 {
 namespace {
 
 std::vector<std::int64_t> token(const TokenPatches& tokens, std::size_t index) {
-  const std::int64_t begin = index == 0 ? 0 : tokens.ends[index - 1];
-  return {tokens.patches.begin() + begin, tokens.patches.begin() + tokens.ends[index]};
+  const auto patches = tokens.patches.begin();
+  return {patches + tokens.offsets[index], patches + tokens.offsets[index + 1]};
 }
 
 using Patches = std::vector<std::int64_t>;
 
 TEST(Molmo2Pooling, WindowsThatOverhangHaveFewerPatches) {
   TokenPatches tokens;
-  add_view(100, 3, {2, 2}, tokens);  // one patch is missing, behind
-  ASSERT_EQ(std::ssize(tokens.ends), pooled_tokens(3, 3, {2, 2}));
+  add_crops(100, {}, {.crop = 3, .left = 1, .right = 1}, {2, 2},
+            tokens);  // one patch is missing, behind
+  ASSERT_EQ(tokens.count(), pooled_tokens({}, {.crop = 3, .left = 1, .right = 1}, {2, 2}));
   EXPECT_EQ(token(tokens, 0), (Patches{100, 101, 103, 104}));
   EXPECT_EQ(token(tokens, 1), (Patches{102, 105}));
   EXPECT_EQ(token(tokens, 3), (Patches{108}));
@@ -26,19 +28,19 @@ TEST(Molmo2Pooling, WindowsThatOverhangHaveFewerPatches) {
 
 TEST(Molmo2Pooling, WhatIsMissingIsMissingOnBothSides) {
   TokenPatches tokens;
-  add_view(0, 4, {3, 3}, tokens);  // two are missing, one of them before
-  ASSERT_EQ(tokens.ends.size(), 4u);
+  add_crops(0, {}, {.crop = 4, .left = 1, .right = 1}, {3, 3},
+            tokens);  // two are missing, one of them before
+  ASSERT_EQ(tokens.count(), 4);
   EXPECT_EQ(token(tokens, 0), (Patches{0, 1, 4, 5}));
   EXPECT_EQ(token(tokens, 3), (Patches{10, 11, 14, 15}));
 }
 
 TEST(Molmo2Pooling, OneCropIsAView) {
-  TokenPatches view;
-  TokenPatches crop;
-  add_view(7, 5, {2, 2}, view);
-  add_crops(7, {}, {.crop = 5, .left = 1, .right = 2}, {2, 2}, crop);
-  EXPECT_EQ(view.patches, crop.patches);
-  EXPECT_EQ(view.ends, crop.ends);
+  TokenPatches tokens;
+  add_crops(7, {}, {.crop = 5, .left = 1, .right = 2}, {1, 1}, tokens);
+  Patches all(25);
+  std::iota(all.begin(), all.end(), 7);
+  EXPECT_EQ(tokens.patches, all);
 }
 
 TEST(Molmo2Pooling, EveryPatchOfAnImageIsTakenOnceFromOneCrop) {

@@ -85,7 +85,7 @@ TEST(Molmo2Processor, TokensOfAnItemAreAsManyAsItsRows) {
     const ItemPlan plan = processor.plan_image(width, height);
     TokenPatches tokens;
     processor.add_tokens(plan, 1, 0, tokens);
-    EXPECT_EQ(std::ssize(tokens.ends), plan.spec.out_rows);
+    EXPECT_EQ(tokens.count(), plan.spec.out_rows);
     for (const std::int64_t patch : tokens.patches) EXPECT_LT(patch, plan.spec.input_rows);
   }
 }
@@ -174,7 +174,7 @@ void expect_views(const Processor& processor, const checkpoint::SafetensorsFile&
   TokenPatches tokens;
   processor.add_tokens(plan, 1, 0, tokens);
   const ConstTensorView want = file.tensor(name + ".image_token_pooling");  // -1 where none is
-  ASSERT_EQ(want.shape[0], std::ssize(tokens.ends));
+  ASSERT_EQ(want.shape[0], tokens.count());
   std::vector<std::int64_t> patches;
   for (std::int64_t i = 0; i < want.shape.elements(); ++i) {
     if (want.as<std::int32_t>()[i] >= 0) patches.push_back(want.as<std::int32_t>()[i]);
