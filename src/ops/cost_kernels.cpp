@@ -123,8 +123,6 @@ void CostKernels::add_table(const Submission&, const ops::AddTableArgs&) const {
 
 void CostKernels::mean_row_blocks(const Submission&, const ops::MeanRowBlocksArgs&) const {}
 
-void CostKernels::mean_sequences(const Submission&, const ops::MeanSequencesArgs&) const {}
-
 void CostKernels::im2col_3x3(const Submission&, const ops::Im2colArgs&) const {}
 
 void CostKernels::grid_attention(const Submission& submission,

@@ -62,8 +62,6 @@ class CostKernels final : public Kernels {
   void add_table(const Submission& submission, const ops::AddTableArgs& args) const override;
   void mean_row_blocks(const Submission& submission,
                        const ops::MeanRowBlocksArgs& args) const override;
-  void mean_sequences(const Submission& submission,
-                      const ops::MeanSequencesArgs& args) const override;
   void im2col_3x3(const Submission& submission, const ops::Im2colArgs& args) const override;
   void grid_attention(const Submission& submission,
                       const ops::GridAttentionArgs& args) const override;

@@ -86,8 +86,6 @@ class Kernels {
   virtual void add_table(const Submission& submission, const ops::AddTableArgs& args) const = 0;
   virtual void mean_row_blocks(const Submission& submission,
                                const ops::MeanRowBlocksArgs& args) const = 0;
-  virtual void mean_sequences(const Submission& submission,
-                              const ops::MeanSequencesArgs& args) const = 0;
   virtual void im2col_3x3(const Submission& submission, const ops::Im2colArgs& args) const = 0;
   virtual void grid_attention(const Submission& submission,
                               const ops::GridAttentionArgs& args) const = 0;

@@ -77,15 +77,4 @@ void mean_row_blocks(ExecContext& ctx, const MeanRowBlocksArgs& args) {
   ctx.kernels.mean_row_blocks(ctx.submission(), args);
 }
 
-void mean_sequences(ExecContext& ctx, const MeanSequencesArgs& args) {
-  constexpr const char* kOp = "mean_sequences";
-  check_activation(kOp, "out", args.out, 2);
-  check_activation(kOp, "x", args.x, 2);
-  check_tensor(kOp, "x", args.x, args.out.dtype, {args.x.shape[0], args.out.shape[1]});
-  check_tensor(kOp, "cu_seqlens", args.cu_seqlens, DType::kI32, {args.out.shape[0] + 1});
-  check_disjoint(kOp, "out", args.out, "x", args.x);
-  if (args.out.shape[0] == 0) return;
-  ctx.kernels.mean_sequences(ctx.submission(), args);
-}
-
 }  // namespace fovea::ops

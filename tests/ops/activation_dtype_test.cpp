@@ -157,10 +157,6 @@ TEST_P(ActivationDtypeTest, OthersAreRefused) {
        [&](ExecContext& ctx) {
          ops::mean_row_blocks(ctx, {.x = x.view(), .block_rows = 1, .out = y.view()});
        }},
-      {"mean_sequences",
-       [&](ExecContext& ctx) {
-         ops::mean_sequences(ctx, {.x = x.view(), .cu_seqlens = offsets.view(), .out = y.view()});
-       }},
       {"cross_attention",
        [&](ExecContext& ctx) {
          ops::cross_attention(ctx, {.q = queries.view(),

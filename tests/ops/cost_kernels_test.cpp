@@ -92,7 +92,6 @@ TEST_F(CostKernelsTest, CountsPointwiseOpsWithoutFlops) {
                           .cos = angles,
                           .sin = angles});
   ops::gather_rows(ctx_, {.x = x, .index = index, .out = out});
-  ops::mean_sequences(ctx_, {.x = x, .cu_seqlens = arena_.tensor(DType::kI32, {9}), .out = out});
   ops::add_positions_bilinear(ctx_, {.table = arena_.tensor(DType::kF32, {12, 64}),
                                      .positions = positions,
                                      .table_height = 3,

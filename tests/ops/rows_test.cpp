@@ -424,58 +424,6 @@ TEST_P(RowsTest, MeanNamesWhatIsWrongWithItsArguments) {
          [](auto& a) { a.out.data = const_cast<std::byte*>(a.x.data); });
 }
 
-TEST_P(RowsTest, AveragesTheRowsOfEverySequence) {
-  const Tensor x = f.activations({6, 2}, {9, 9, 1, 10, 2, 20, 6, 60, 4, 3, 8, 8});
-  const Tensor offsets = f.ints({4}, {1, 4, 4, 5});
-  const Tensor out = f.poisoned({3, 2});
-  const std::vector<float> got = f.run(out, [&](ExecContext& ctx) {
-    ops::mean_sequences(ctx, {.x = x.view(), .cu_seqlens = offsets.view(), .out = out.view()});
-  });
-  EXPECT_EQ(got, (std::vector<float>{3, 30, 0, 0, 4, 3}));
-}
-
-TEST_P(RowsTest, AReplayAveragesTheLiveSequencesAlone) {
-  const Tensor x = f.activations({4, 1}, {1, 3, 5, kNan});
-  const Tensor offsets = f.ints({4}, {0, 2, 3, 4});
-  const Tensor out = f.poisoned({3, 1});
-  const Tensor live = f.ints({1}, {3});
-  const auto graph = f.capture([&](ExecContext& ctx) {
-    ops::mean_sequences(ctx, {.x = x.view(),
-                              .cu_seqlens = offsets.view(),
-                              .seqs = OpFixture::live(live),
-                              .out = out.view()});
-  });
-  for (const std::int32_t seqs : {2, 0, 1}) {
-    f.write(live, std::vector<std::int32_t>{seqs});
-    f.poison(out);
-    f.stream().replay(*graph);
-    const std::vector<float> got = f.read(out);
-    constexpr float kMeans[] = {2, 5};
-    for (std::int32_t s = 0; s < seqs; ++s) {
-      EXPECT_EQ(got[static_cast<std::size_t>(s)], kMeans[s]);
-    }
-    f.expect_untouched(got, seqs);
-  }
-}
-
-TEST_P(RowsTest, MeanOfSequencesNamesWhatIsWrongWithItsArguments) {
-  const Tensor x = f.poisoned({6, 4});
-  const Tensor out = f.poisoned({2, 4});
-  const Tensor offsets = f.ints({3}, {0, 1, 2});
-  const auto expect = [&](const std::string& message, const auto& change) {
-    ops::MeanSequencesArgs args{.x = x.view(), .cu_seqlens = offsets.view(), .out = out.view()};
-    change(args);
-    ExecContext ctx = f.ctx();
-    expect_error(ErrorCode::kInvalidArgument, message, [&] { ops::mean_sequences(ctx, args); });
-  };
-  expect("mean_sequences: cu_seqlens must be int32 [3], got int32 [2]",
-         [](auto& a) { a.cu_seqlens.shape = {2}; });
-  expect("mean_sequences: x must be", [](auto& a) { a.x.shape = {8, 3}; });
-  expect("out must have rank 2, got shape [8]", [](auto& a) { a.out.shape = {8}; });
-  expect("out and x must not overlap",
-         [](auto& a) { a.out.data = const_cast<std::byte*>(a.x.data); });
-}
-
 TEST_P(RowsTest, EmptyInputsAreLegal) {
   const Tensor empty = make_tensor(f.device(), f.dtype(), {0, 4});
   const Tensor table = f.floats({1, 4}, {1, 2, 3, 4});

@@ -155,11 +155,6 @@ class CpuKernels final : public Kernels {
     check_f32("mean_row_blocks", args.out);
     cpu::mean_row_blocks(submission.stream, args);
   }
-  void mean_sequences(const Submission& submission,
-                      const ops::MeanSequencesArgs& args) const override {
-    check_f32("mean_sequences", args.out);
-    cpu::mean_sequences(submission.stream, args);
-  }
   void im2col_3x3(const Submission& submission, const ops::Im2colArgs& args) const override {
     check_f32("im2col_3x3", args.x);
     cpu::im2col_3x3(submission.stream, args);

@@ -136,10 +136,6 @@ class CudaKernels final : public Kernels {
                        const ops::MeanRowBlocksArgs& args) const override {
     cuda::mean_row_blocks(stream_of(submission), args, num_sms_);
   }
-  void mean_sequences(const Submission& submission,
-                      const ops::MeanSequencesArgs& args) const override {
-    cuda::mean_sequences(stream_of(submission), args, num_sms_);
-  }
   void im2col_3x3(const Submission& submission, const ops::Im2colArgs& args) const override {
     cuda::im2col_3x3(stream_of(submission), args, num_sms_);
   }

@@ -61,18 +61,4 @@ struct MeanRowBlocksArgs {
 /// @throws Error(kInvalidArgument) if a shape or dtype does not match the list above.
 FOVEA_API void mean_row_blocks(ExecContext& ctx, const MeanRowBlocksArgs& args);
 
-struct MeanSequencesArgs {
-  ConstTensorView x;           ///< [rows, cols], activation dtype
-  ConstTensorView cu_seqlens;  ///< [max_seqs + 1] i32: sequence s is rows [cu[s], cu[s + 1]) of x;
-                               ///< not decreasing; written by no op, as live counts
-  LiveRows seqs = {};          ///< live sequences
-  TensorView out;              ///< [max_seqs, cols], activation dtype; no overlap with x
-};
-
-/// out[s, c] = (sum_i x[i, c]) / rows of s, over the rows i of sequence s, ascending; 0 without any
-/// In f32, one rounding, to the activation dtype: average pooling of any number of rows each.
-/// Asynchronous on ctx.stream; safe to capture.
-/// @throws Error(kInvalidArgument) if a shape or dtype does not match the list above.
-FOVEA_API void mean_sequences(ExecContext& ctx, const MeanSequencesArgs& args);
-
 }  // namespace fovea::ops

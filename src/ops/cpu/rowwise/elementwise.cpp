@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cstring>
 
-#include "core/check.h"
 #include "device/cpu/cpu_device.h"
 #include "ops/cpu/rowwise/row_loop.h"
 
@@ -130,33 +129,6 @@ void mean_row_blocks(Stream& stream, const ops::MeanRowBlocksArgs& args) {
                        }
                      }
                    });
-  });
-}
-
-void mean_sequences(Stream& stream, const ops::MeanSequencesArgs& args) {
-  static_cast<CpuStream&>(stream).submit([args](ThreadPool& pool) {
-    const std::int64_t cols = args.out.shape[1];
-    const std::int64_t seqs = count_live(args.seqs, args.out.shape[0]);
-    const auto* const offsets = args.cu_seqlens.as<std::int32_t>();
-    FOVEA_CHECK(offsets[0] >= 0 && offsets[seqs] <= args.x.shape[0] &&
-                    std::is_sorted(offsets, offsets + seqs + 1),
-                kInternal, "mean_sequences: cu_seqlens must ascend within [0, ", args.x.shape[0],
-                "]");
-    const std::int64_t rows = offsets[seqs] - offsets[0];
-    const std::int64_t floats = cols * (1 + rows / std::max<std::int64_t>(1, seqs));
-    for_row_ranges(pool, seqs, floats, [&](std::int64_t first, std::int64_t last) {
-      for (std::int64_t s = first; s < last; ++s) {
-        float* const mean = args.out.as<float>() + s * cols;
-        const auto count = static_cast<float>(offsets[s + 1] - offsets[s]);
-        std::fill_n(mean, cols, 0.0f);
-        for (std::int64_t i = offsets[s]; i < offsets[s + 1]; ++i) {
-          const float* const x = args.x.as<float>() + i * cols;
-          for (std::int64_t c = 0; c < cols; ++c) mean[c] += x[c];
-        }
-        if (count == 0) continue;
-        for (std::int64_t c = 0; c < cols; ++c) mean[c] /= count;
-      }
-    });
   });
 }
 

@@ -19,7 +19,6 @@ void clamp(Stream& stream, const ops::ClampArgs& args);
 void copy_row_blocks(Stream& stream, const ops::CopyRowBlocksArgs& args);
 void add_table(Stream& stream, const ops::AddTableArgs& args);
 void mean_row_blocks(Stream& stream, const ops::MeanRowBlocksArgs& args);
-void mean_sequences(Stream& stream, const ops::MeanSequencesArgs& args);
 
 void rope_angles(Stream& stream, const ops::RopeAnglesArgs& args);
 void rotate(Stream& stream, const ops::HeadAttentionArgs& args, RotateHeads rotate_heads);

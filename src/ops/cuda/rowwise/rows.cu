@@ -114,31 +114,6 @@ __global__ void __launch_bounds__(kBlock) mean_row_blocks_kernel(const MeanWork 
   }
 }
 
-template <int kWidth>
-__global__ void __launch_bounds__(kBlock)
-    mean_sequences_kernel(const __nv_bfloat16* x, const std::int32_t* cu_seqlens, std::int64_t seqs,
-                          std::int64_t cols, const std::int32_t* live_count, __nv_bfloat16* out) {
-  wait_for_predecessor();
-  const std::int64_t live = live_rows(live_count, seqs);
-  for (std::int64_t seq = blockIdx.x; seq < live; seq += gridDim.x) {
-    const int first = cu_seqlens[seq];
-    const int last = cu_seqlens[seq + 1];
-    const auto count = static_cast<float>(max(last - first, 1));
-    for (std::int64_t c = threadIdx.x * kWidth; c < cols; c += kBlock * kWidth) {
-      float sum[kWidth] = {};
-      for (int i = first; i < last; ++i) {
-        float value[kWidth];
-        load_floats(x + std::int64_t{i} * cols + c, value);
-#pragma unroll
-        for (int j = 0; j < kWidth; ++j) sum[j] += value[j];
-      }
-#pragma unroll
-      for (int j = 0; j < kWidth; ++j) sum[j] /= count;
-      store_floats(out + seq * cols + c, sum);
-    }
-  }
-}
-
 struct Im2colWork {
   const __nv_bfloat16* x;
   int height;
@@ -228,18 +203,6 @@ void mean_row_blocks(CudaStream& stream, const ops::MeanRowBlocksArgs& args, int
                        is_aligned(args.scale.data, 16);
   launch(stream, vectors ? &mean_row_blocks_kernel<8> : &mean_row_blocks_kernel<1>,
          grid_for(work.blocks, 1, num_sms), dim3(kBlock), 0, work);
-}
-
-void mean_sequences(CudaStream& stream, const ops::MeanSequencesArgs& args, int num_sms) {
-  check_bf16("mean_sequences", "out", args.out);
-  const std::int64_t seqs = args.out.shape[0];
-  const std::int64_t cols = args.out.shape[1];
-  const bool vectors =
-      cols % 8 == 0 && is_aligned(args.x.data, 16) && is_aligned(args.out.data, 16);
-  launch(stream, vectors ? &mean_sequences_kernel<8> : &mean_sequences_kernel<1>,
-         grid_for(seqs, 1, num_sms), dim3(kBlock), 0, args.x.as<__nv_bfloat16>(),
-         args.cu_seqlens.as<std::int32_t>(), seqs, cols, args.seqs.count,
-         args.out.as<__nv_bfloat16>());
 }
 
 void im2col_3x3(CudaStream& stream, const ops::Im2colArgs& args, int num_sms) {

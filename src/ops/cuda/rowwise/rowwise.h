@@ -32,7 +32,6 @@ void gather_rows(CudaStream& stream, const ops::GatherRowsArgs& args, int num_sm
 void copy_row_blocks(CudaStream& stream, const ops::CopyRowBlocksArgs& args, int num_sms);
 void add_table(CudaStream& stream, const ops::AddTableArgs& args, int num_sms);
 void mean_row_blocks(CudaStream& stream, const ops::MeanRowBlocksArgs& args, int num_sms);
-void mean_sequences(CudaStream& stream, const ops::MeanSequencesArgs& args, int num_sms);
 void im2col_3x3(CudaStream& stream, const ops::Im2colArgs& args, int num_sms);
 
 /// The norms of head_attention as a kernel of their own: of q and k, and v, of args.qkv, in place.
