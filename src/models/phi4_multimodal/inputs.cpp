@@ -99,11 +99,12 @@ std::int64_t position_of(std::int64_t index, std::int64_t count, std::int64_t si
 
 std::vector<BufferDecl> Inputs::declare(const Processor& processor, const GraphCapacity& capacity) {
   const std::int64_t tokens = capacity.tokens;
-  // A view has a token at least, and many of them where it is not the last of its row or column,
-  // the only ones with padding.
+  // Padding is a sequence, too. Views that are not the last of their row or column, which have
+  // none, make up for it with their tokens, unless they have one each.
+  const std::int64_t seqs = (processor.view().tokens_side() > 1 ? 1 : 2) * tokens;
   std::vector<BufferDecl> buffers = common::GridInputs::declare(
-      grid_of(processor.view()), {.tokens = 4 * tokens, .items = capacity.items, .seqs = tokens});
-  buffers.push_back({kCuPadding, DType::kI32, {tokens + 1}, PadRule::kRepeatLast});
+      grid_of(processor.view()), {.tokens = 4 * tokens, .items = capacity.items, .seqs = seqs});
+  buffers.push_back({kCuPadding, DType::kI32, {seqs + 1}, PadRule::kRepeatLast});
   buffers.push_back({kPooled, DType::kI32, {4 * tokens}});
   buffers.push_back({kMeans, DType::kI32, {tokens, 4}});
   buffers.push_back({kLive, DType::kI32, {3}});

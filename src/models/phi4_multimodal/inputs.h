@@ -18,7 +18,7 @@ struct Inputs {
 
   common::GridInputs grid;     ///< one sequence per view, row by row of it, then one per padding.
                                ///< Positions are places in the table
-  ConstTensorView cu_padding;  ///< [tokens + 1] i32: of the padding of views, from the first row on
+  ConstTensorView cu_padding;  ///< [sequences + 1] i32: of the padding of views, from row 0
   ConstTensorView pooled;      ///< [4 * tokens] i32: four rows for each token
   ConstTensorView means;       ///< [tokens, 4] i32: as MeanRowBlocksArgs::runs, in the separators,
                                ///< then `pooled`

@@ -10,9 +10,8 @@ Weights load_weights(common::WeightLoader& loader, const Config& c,
                      const common::PixelScaling& scaling) {
   const std::string image = "embed_tokens_extend.image_embed.";
   const std::string tower = image + "img_processor.";
-  const bool is_native = c.format == Format::kNative;
   const auto name = [&](const char* native, const char* vendor) {
-    return image + (is_native ? native : vendor);
+    return image + (c.format == Format::kNative ? native : vendor);
   };
   const std::int64_t width = c.tower.hidden_size;
   const std::int64_t text = c.text_hidden_size;

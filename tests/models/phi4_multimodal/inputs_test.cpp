@@ -76,5 +76,16 @@ TEST(Phi4MultimodalInputs, OddEdgesHavePadding) {
   EXPECT_EQ(Ints(pooled.begin() + 12, pooled.end()), (Ints{34, 44, 37, 44}));
 }
 
+TEST(Phi4MultimodalInputs, ViewsOfOneTokenHaveRoomForTheirPadding) {
+  const common::SquareView view{
+      .side_px = 24, .patch_px = 12, .merge = 2, .planes = media::kLevelBytes};
+  const Processor processor(
+      {.views = {.view = view, .assumptions = {}, .sources = {}}, .dynamic_hd = 6});
+  const ItemPlan plan = processor.plan_image(144, 12);
+  EXPECT_EQ(plan.spec.out_rows, 6 + 1 + 1 + 2);
+  ImageInputs image(processor, plan);
+  EXPECT_EQ(image.inputs.rows_of("cu_seqlens"), 1 + 7 + 6);
+}
+
 }  // namespace
 }  // namespace fovea::phi4_multimodal
