@@ -10,6 +10,7 @@
 #include "core/json.h"
 #include "core/json_lexer.h"
 #include "core/json_node.h"
+#include "core/json_writer.h"
 
 namespace fovea {
 
