@@ -28,10 +28,6 @@ struct Overlap {
   [[nodiscard]] std::int64_t side(std::int64_t crops) const { return crops * window() + margin(); }
 };
 
-/// Tokens of an image that is cut into overlapping crops, or is one.
-[[nodiscard]] std::int64_t pooled_tokens(common::Tiling tiling, const Overlap& overlap,
-                                         const PoolingSize& pooling);
-
 /// The patches of every token, one token after the other.
 struct TokenPatches {
   std::vector<std::int64_t> patches;     ///< counted from the first of the item
@@ -45,5 +41,9 @@ struct TokenPatches {
 /// crop. Source: docs/reference/molmo2.md, "Pooling".
 void add_crops(std::int64_t first, common::Tiling tiling, const Overlap& overlap,
                const PoolingSize& pooling, TokenPatches& to);
+
+/// How many these are.
+[[nodiscard]] std::int64_t pooled_tokens(common::Tiling tiling, const Overlap& overlap,
+                                         const PoolingSize& pooling);
 
 }  // namespace fovea::molmo2
