@@ -13,30 +13,25 @@ namespace fovea::molmo2 {
 
 namespace {
 
-/// x = patch_embedding(pixels), of images normalised and of raw frames as they are.
-/// @param scaled as Inputs::scaled, of the chunk; absent: all are normalised.
-void embed(ExecContext& ctx, const Weights& w, const common::ViewBatch& in, ConstTensorView scaled,
+/// x = patch_embedding(pixels), whose values are those of frames, then those of images.
+/// @param scaled patches of images, which come first.
+void embed(ExecContext& ctx, const Weights& w, const common::ViewBatch& in, LiveRows scaled,
            TensorView x) {
-  const common::PatchEmbedding& embedding = w.tower.patch_embedding;
-  if (!scaled) return common::embed_patches(ctx, in, embedding, x);
   const Arena::Scope scope(ctx.arena);
-  const std::int64_t rows = x.shape[0];
-  const std::int64_t cols = embedding.proj.in_features;
-  const TensorView both = ctx.arena.tensor(x.dtype, {2 * rows, cols});
-  const TensorView chosen = ctx.arena.tensor(x.dtype, {rows, cols});
-  std::int64_t first = 0;
-  for (const Tensor* table : {&embedding.normalize, &w.raw_bytes}) {
+  const ops::PackedLinear& proj = w.tower.patch_embedding.proj;
+  const TensorView values = ctx.arena.tensor(x.dtype, {x.shape[0], proj.in_features});
+  const auto read = [&](const Tensor& table, LiveRows rows) {
     ops::patchify(ctx, {.pixels = in.pixels,
                         .sources = in.sources,
-                        .table = table->view(),
+                        .table = table.view(),
                         .patch_size = in.view.patch_px,
                         .temporal_patch_size = 1,
-                        .rows = in.patches,
-                        .out = row_range(both, first, rows)});
-    first += rows;
-  }
-  ops::gather_rows(ctx, {.x = both, .index = scaled, .rows = in.patches, .out = chosen});
-  ops::linear(ctx, {.x = chosen, .weight = embedding.proj, .rows = in.patches, .out = x});
+                        .rows = rows,
+                        .out = values});
+  };
+  read(w.frame_bytes, in.patches);
+  read(w.tower.patch_embedding.normalize, scaled);
+  ops::linear(ctx, {.x = values, .weight = proj, .rows = in.patches, .out = x});
 }
 
 /// features = x behind each of vit_layers, side by side, [views * patches, feature_width]
@@ -51,12 +46,7 @@ void encode_views(ExecContext& ctx, const Config& c, const Weights& w, const Inp
     const TensorView kept = row_range(features, chunk.first * patches, chunk.count * patches);
     // x = linear(normalise(pixels)) + positions
     const TensorView x = ctx.arena.tensor(features.dtype, {kept.shape[0], c.tower.hidden_size});
-    ConstTensorView scaled = in.scaled;
-    if (scaled) {
-      scaled.data += static_cast<std::size_t>(chunk.first * patches) * sizeof(std::int32_t);
-      scaled.shape = {chunk.count * patches};
-    }
-    embed(ctx, w, chunk, scaled, x);
+    embed(ctx, w, chunk, {in.scaled.as<std::int32_t>() + chunk.first}, x);
     ops::add_table(ctx, {.table = tower.position_embedding.view(), .rows = chunk.patches, .x = x});
     // x = x + attention(LN(x)); x = x + mlp(LN(x))
     common::add_blocks(ctx, tower.blocks, common::attended_rows(chunk), x, taps,

@@ -3,8 +3,10 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "models/common/numbers.h"
+#include "models/common/views/siglip.h"
 
 namespace fovea::molmo2 {
 
@@ -17,33 +19,31 @@ constexpr const char* kQueryOffsets = "token_offsets";
 constexpr const char* kMeans = "pooled_means";
 constexpr const char* kLivePooled = "live_pooled";  // patches, tokens
 
-/// For every patch, its row among those of its chunk scaled as of images, or behind them, among
-/// those of raw frames. @param views of the graph.
-std::vector<std::int64_t> scaled_rows(const common::ViewLayout& layout, std::int64_t views,
-                                      std::span<const ItemPart> parts) {
-  const std::int64_t patches = layout.view.patches();
-  const std::int64_t step = layout.views_per_chunk;
-  std::vector<std::int64_t> rows;
-  for (const ItemPart& part : parts) {
-    const bool is_raw = part.plan().modality == Modality::kVideo;
-    for (std::int64_t i = 0; i < part.patches(); ++i) {
-      const std::int64_t chunk = std::ssize(rows) / patches / step * step;  // its first view
-      const std::int64_t scaled = std::min(step, views - chunk) * patches;
-      rows.push_back(std::ssize(rows) - chunk * patches + (is_raw ? scaled : 0));
-    }
+common::ViewLayout layout_of(const Processor& processor) {
+  return common::siglip_layout({.view = processor.processing().views.view});
+}
+
+/// As Inputs::scaled. @param patches of images.
+std::vector<std::int64_t> scaled_patches(const common::ViewLayout& layout, std::int64_t views,
+                                         std::int64_t patches) {
+  const std::int64_t of_view = layout.view.patches();
+  std::vector<std::int64_t> scaled;
+  for (std::int64_t i = 0; i < views; ++i) {
+    scaled.push_back(
+        std::clamp<std::int64_t>(patches - i * of_view, 0, layout.views_per_chunk * of_view));
   }
-  return rows;
+  return scaled;
 }
 
 }  // namespace
 
 std::vector<BufferDecl> Inputs::declare(const Processor& processor, const GraphCapacity& capacity) {
+  const common::ViewLayout layout = layout_of(processor);
   const std::int64_t views = processor.most_views(capacity.tokens);
-  const std::int64_t patches = views * processor.processing().view.patches();
   const std::int64_t tokens = capacity.tokens;
-  std::vector<BufferDecl> buffers = common::ViewInputs::declare(processor.layout(), views);
-  if (processor.processing().raw_videos) buffers.push_back({kScaled, DType::kI32, {patches}});
-  buffers.push_back({kKeys, DType::kI32, {patches}});
+  std::vector<BufferDecl> buffers = common::ViewInputs::declare(layout, views);
+  buffers.push_back({kScaled, DType::kI32, {views}});
+  buffers.push_back({kKeys, DType::kI32, {views * layout.view.patches()}});
   buffers.push_back({kKeyOffsets, DType::kI32, {tokens + 1}, PadRule::kRepeatLast});
   buffers.push_back({kQueryOffsets, DType::kI32, {tokens + 1}, PadRule::kRepeatLast});
   buffers.push_back({kMeans, DType::kI32, {tokens, 4}});
@@ -53,22 +53,25 @@ std::vector<BufferDecl> Inputs::declare(const Processor& processor, const GraphC
 
 void Inputs::fill(const Processor& processor, const GraphCapacity& capacity,
                   std::span<const ItemPart> parts, InputWriter& writer) {
-  const common::ViewLayout& layout = processor.layout();
+  const common::ViewLayout layout = layout_of(processor);
   const std::int64_t most_views = processor.most_views(capacity.tokens);
+  const std::int64_t of_view = layout.view.patches();
+  std::array<std::int64_t, 2> patches{};  // of images, and of frames
+  const auto is_video = [](const ItemPart& part) {
+    return part.plan().modality == Modality::kVideo ? 1u : 0u;
+  };
+  for (const ItemPart& part : parts) patches[is_video(part)] += part.patches();
+  const std::int64_t scaled = processor.processing().raw_videos ? patches[0] : 0;
+  std::byte* const pixels = common::ViewInputs::fill(
+      layout, most_views, (patches[0] + patches[1]) / of_view, parts.size(), writer);
   TokenPatches tokens;
-  std::int64_t patches = 0;
+  std::array<std::int64_t, 2> next{0, patches[0]};
   for (const ItemPart& part : parts) {
-    processor.add_tokens(part.plan(), part.count, patches, tokens);
-    patches += part.patches();
-  }
-  std::byte* to = common::ViewInputs::fill(layout, most_views, patches / layout.view.patches(),
-                                           parts.size(), writer);
-  for (const ItemPart& part : parts) {
-    writer.copy(to, part.pixels());
-    to += part.pixels().size();
-  }
-  if (processor.processing().raw_videos) {
-    common::write_numbers(writer, kScaled, scaled_rows(layout, most_views, parts));
+    std::int64_t& first = next[is_video(part)];
+    processor.add_tokens(part.plan(), part.count, first, tokens);
+    const auto view = static_cast<std::size_t>(first / of_view);
+    writer.copy(pixels + view * layout.view.pixel_bytes(), part.pixels());
+    first += part.patches();
   }
   std::vector<std::int64_t> queries{0};
   std::vector<std::int64_t> means;
@@ -77,6 +80,7 @@ void Inputs::fill(const Processor& processor, const GraphCapacity& capacity,
     queries.push_back(std::ssize(queries));
     means.insert(means.end(), {first, tokens.offsets[i] - first, 1, 0});
   }
+  common::write_numbers(writer, kScaled, scaled_patches(layout, most_views, scaled));
   common::write_numbers(writer, kKeys, tokens.patches);
   common::write_numbers(writer, kKeyOffsets, tokens.offsets);
   common::write_numbers(writer, kQueryOffsets, queries);
@@ -89,9 +93,9 @@ Inputs Inputs::of(const Processor& processor, const GraphCapacity& capacity,
                   const NamedTensors& in) {
   const auto* live = in[kLivePooled].as<std::int32_t>();
   const Processing& p = processor.processing();
-  return {.views =
-              common::ViewInputs::of(processor.layout(), processor.most_views(capacity.tokens), in),
-          .scaled = p.raw_videos ? in[kScaled] : ConstTensorView{},
+  const std::int64_t views = processor.most_views(capacity.tokens);
+  return {.views = common::ViewInputs::of(layout_of(processor), views, in),
+          .scaled = in[kScaled],
           .keys = in[kKeys],
           .cu_keys = in[kKeyOffsets],
           .cu_queries = in[kQueryOffsets],

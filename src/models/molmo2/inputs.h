@@ -12,9 +12,9 @@ namespace fovea::molmo2 {
 
 /// The inputs of the tower over views, and which of their patches become which token.
 struct Inputs {
-  common::ViewInputs views;
-  /// [patches] i32: places in [patches as of images; patches of raw frames] of a chunk; or absent
-  ConstTensorView scaled;
+  common::ViewInputs views;    ///< those of images, then frames
+  ConstTensorView scaled;      ///< [views] i32: patches of a chunk that begins with this view whose
+                               ///< values are those of images, where frames have others
   ConstTensorView keys;        ///< [patches] i32: those of all tokens, one token after the other
   ConstTensorView cu_keys;     ///< [tokens + 1] i32: offsets of tokens in keys
   ConstTensorView cu_queries;  ///< [tokens + 1] i32: 0, 1, 2 ...

@@ -19,18 +19,18 @@ constexpr std::int64_t kMaxFramesPerVideo = 32;  // longer videos run eagerly
 using Model = common::OwnInputsModel<common::TowerModel, Processor, Config, Weights, Inputs>;
 
 common::TowerAnswers describe(const Config& c, const Processing& p) {
-  const bool videos = p.video_refusal.empty();
+  const bool videos = p.views.video_refusal.empty();
+  const std::int64_t side = c.tower.view.side_px;
   std::string layers;
   for (const std::int64_t layer : c.vit_layers) layers += cat(layers.empty() ? "" : ", ", layer);
-  common::TowerAnswers tower{
-      .spec = {.modalities = {Modality::kImage},
-               .main_width = c.text_hidden_size,
-               .out_width = c.text_hidden_size,
-               .max_frames_per_video = videos ? kMaxFramesPerVideo : 1},
-      .facts = common::transformer_facts(
-          c.tower, {{"vit_layers", layers},
-                    {"crops", cat("up to ", p.max_crops, " of ", p.view.side_px, "x",
-                                  p.view.side_px, ", and the whole image")}})};
+  common::TowerAnswers tower{.spec = {.modalities = {Modality::kImage},
+                                      .main_width = c.text_hidden_size,
+                                      .out_width = c.text_hidden_size,
+                                      .max_frames_per_video = videos ? kMaxFramesPerVideo : 1},
+                             .facts = common::transformer_facts(
+                                 c.tower, {{"vit_layers", layers},
+                                           {"crops", cat("up to ", p.max_crops, " of ", side, "x",
+                                                         side, ", and the whole image")}})};
   if (videos) tower.spec.modalities.push_back(Modality::kVideo);
   return tower;
 }
@@ -38,11 +38,10 @@ common::TowerAnswers describe(const Config& c, const Processing& p) {
 std::unique_ptr<EncoderGraphModel> make(const checkpoint::HfConfig& files, const MediaOptions&,
                                         common::WeightLoader& loader) {
   const Config config = parse_config(files);
-  Processing processing = read_processing(files, config);
-  Weights weights = load_weights(loader, config, processing.scaling.table());
+  const Processing processing = read_processing(files, config);
   return std::make_unique<Model>(describe(config, processing),
-                                 std::make_unique<Processor>(std::move(processing)), config,
-                                 std::move(weights), &forward);
+                                 std::make_unique<Processor>(processing), config,
+                                 load_weights(loader, config, processing), &forward);
 }
 
 }  // namespace

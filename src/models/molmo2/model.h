@@ -1,7 +1,6 @@
 #pragma once
 
 #include "fovea/tower/ops/context.h"
-#include "media/normalize.h"
 #include "models/common/layers.h"
 #include "models/common/views/siglip.h"
 #include "models/common/weight_loader.h"
@@ -21,14 +20,14 @@ struct Pooling {
 /// The tower on a device. Move-only; shared read-only by all graphs.
 struct Weights {
   common::SiglipTower tower;
-  Tensor raw_bytes;  ///< [3, 256] f32: the value of every byte of raw frames
+  Tensor frame_bytes;  ///< [3, 256] f32: the value of every byte of frames, per channel
   Pooling pooling;
   common::GatedMlp projector;  ///< hidden_size -> text_hidden_size
 };
 
 /// The whole list of tensors, by name and shape. Source: docs/reference/molmo2.md, "Tensors".
 [[nodiscard]] Weights load_weights(common::WeightLoader& loader, const Config& config,
-                                   const media::NormalizeTable& normalize);
+                                   const Processing& processing);
 
 /// The tower: bytes in, rows out. Asynchronous on ctx.stream; safe to capture.
 /// @param out [tokens, text_hidden_size]. Source: docs/reference/molmo2.md, "Forward".

@@ -2,16 +2,11 @@
 
 #include <cstdint>
 #include <span>
-#include <string>
-#include <utility>
 #include <vector>
 
 #include "checkpoint/hf_config.h"
-#include "fovea/options.h"
 #include "fovea/tower/models/item_processor.h"
-#include "models/common/processor_file.h"
-#include "models/common/views/siglip.h"
-#include "models/common/views/tiles.h"
+#include "models/common/views/processing.h"
 #include "models/molmo2/config.h"
 #include "models/molmo2/pooling.h"
 
@@ -19,16 +14,12 @@ namespace fovea::molmo2 {
 
 /// How images become a view and overlapping crops, and frames a view each.
 struct Processing {
-  common::SquareView view;
+  common::ViewProcessing views;
   Overlap overlap;
   std::int64_t max_crops = 8;
   PoolingSize image_pooling{2, 2};
   PoolingSize video_pooling{3, 3};
-  common::PixelScaling scaling;
-  bool raw_videos = false;         ///< the tower reads bytes of frames as they are, from 0 to 255
-  std::string video_refusal = {};  ///< why videos are refused; empty: they are not
-  std::string assumptions;         ///< ItemProcessor::assumptions
-  std::string sources;             ///< ItemProcessor::sources
+  bool raw_videos = false;  ///< the tower reads bytes of frames as they are, from 0 to 255
 };
 
 /// @throws Error(kCorruptData) naming the key for wrong types, Error(kUnsupported) for sizes that
@@ -36,32 +27,23 @@ struct Processing {
 /// off. Source: docs/reference/molmo2.md, "Processing".
 [[nodiscard]] Processing read_processing(const checkpoint::HfConfig& files, const Config& config);
 
-/// The tiling of crops of an image. Source: docs/reference/molmo2.md, "Crops".
-[[nodiscard]] common::Tiling choose_tiling(const Processing& processing, std::int64_t width_px,
-                                           std::int64_t height_px);
-
 /// The host side. Pixels of an image are those of the whole image as one view, then of its crops,
 /// row by row; plan.grid is (1, crop rows, crop columns). Those of a video are a view per frame,
 /// which is its unit; plan.grid is (frames, 1, 1).
-class Processor final : public ItemProcessor {
+class Processor final : public common::ViewProcessor {
  public:
-  explicit Processor(Processing processing)
-      : p_(std::move(processing)), layout_(common::siglip_layout({.view = p_.view})) {}
+  explicit Processor(const Processing& processing);
 
   [[nodiscard]] const Processing& processing() const noexcept { return p_; }
-  /// The views of the tower.
-  [[nodiscard]] const common::ViewLayout& layout() const noexcept { return layout_; }
 
+  /// Source of the tiling of crops: docs/reference/molmo2.md, "Crops".
   [[nodiscard]] ItemPlan plan_image(std::int64_t width_px, std::int64_t height_px) const override;
-  /// @throws Error(kUnsupported) with processing().video_refusal.
   [[nodiscard]] ItemPlan plan_video(std::int64_t num_frames, std::int64_t width_px,
                                     std::int64_t height_px) const override;
   [[nodiscard]] std::vector<std::int64_t> sample_frames(std::int64_t total_frames, double video_fps,
                                                         double target_fps) const override;
   void fill_frame(const ItemPlan& plan, std::int64_t index, const RgbView& frame,
                   std::span<std::uint8_t> out) const override;
-  [[nodiscard]] std::string assumptions() const override { return p_.assumptions; }
-  [[nodiscard]] std::string sources() const override { return p_.sources; }
 
   /// The patches of every token of a whole image, or of `units` frames of a video.
   /// @param first patch of the item in its batch.
@@ -71,8 +53,11 @@ class Processor final : public ItemProcessor {
   [[nodiscard]] std::int64_t most_views(std::int64_t tokens) const;
 
  private:
+  [[nodiscard]] std::int64_t image_tokens(common::Tiling tiling) const;
+  [[nodiscard]] std::int64_t frame_tokens() const;
+
   Processing p_;
-  common::ViewLayout layout_;
+  std::vector<common::Tiling> tilings_;  // of crops: fewer of them first, then fewer rows
 };
 
 }  // namespace fovea::molmo2

@@ -38,19 +38,19 @@ common::SiglipTower load_tower(common::WeightLoader& loader, const Config& c,
 
 }  // namespace
 
-Weights load_weights(common::WeightLoader& loader, const Config& c,
-                     const media::NormalizeTable& normalize) {
+Weights load_weights(common::WeightLoader& loader, const Config& c, const Processing& processing) {
   const std::string pooling = "vision_backbone.image_pooling_2d.";
   const std::string projector = "vision_backbone.image_projector.";
   const std::int64_t width = c.tower.hidden_size;
   const std::int64_t wide = c.adapter_intermediate_size;
   const std::int64_t features = c.feature_width();
   const Bias bias = bias_of(c.adapter_attention_bias);
+  const media::NormalizeTable normalize = processing.views.scaling.table();
   media::NormalizeTable raw{};
   for (auto& channel : raw) std::iota(channel.begin(), channel.end(), 0.0f);
   return {
       .tower = load_tower(loader, c, normalize),
-      .raw_bytes = loader.constant(raw),
+      .frame_bytes = loader.constant(processing.raw_videos ? raw : normalize),
       .pooling = {.wq = loader.linear(pooling + "wq", width, {features}, bias),
                   .wkv = loader.fused({pooling + "wk", pooling + "wv"}, width, {features}, bias),
                   .wo = loader.linear(pooling + "wo", width, {width}, bias)},

@@ -170,7 +170,7 @@ void expect_views(const Processor& processor, const checkpoint::SafetensorsFile&
   processor.fill_frame(plan, 0, image, pixels);
   std::int64_t crc = 0;
   std::memcpy(&crc, file.tensor(name + ".pixel_values_u8.crc32").data, sizeof(crc));
-  EXPECT_EQ(zip_crc(patches_of(processor.processing().view, pixels)), crc);
+  EXPECT_EQ(zip_crc(patches_of(processor.processing().views.view, pixels)), crc);
   TokenPatches tokens;
   processor.add_tokens(plan, 1, 0, tokens);
   const ConstTensorView want = file.tensor(name + ".image_token_pooling");  // -1 where none is
