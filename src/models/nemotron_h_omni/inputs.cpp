@@ -32,8 +32,7 @@ std::int64_t most_patches(const Processor& processor, const GraphCapacity& capac
 /// Bytes between the two frames of a pair; 0 of an image.
 std::int64_t second_frame(const ItemPlan& plan) {
   if (plan.modality == Modality::kImage) return 0;
-  return plan.resized_height_px * plan.resized_width_px * 3 *
-         static_cast<std::int64_t>(media::kLevelBytes);
+  return Processor::frame_bytes(plan);
 }
 
 /// Which rows the sequences have, one part after the other.
@@ -58,8 +57,9 @@ struct Rows {
 
 std::vector<BufferDecl> Inputs::declare(const Processor& processor, const GraphCapacity& capacity) {
   GraphCapacity bounded = capacity;
-  bounded.seqs = std::clamp<std::int64_t>(capacity.tokens / processor.least_tokens(), 1,
-                                          std::max<std::int64_t>(1, capacity.seqs));
+  bounded.seqs =
+      std::clamp<std::int64_t>(capacity.tokens / processor.processing().least_view_tokens, 1,
+                               std::max<std::int64_t>(1, capacity.seqs));
   const std::int64_t patches = most_patches(processor, capacity);
   const std::int64_t rows = patches + bounded.seqs * processor.class_rows();
   std::vector<BufferDecl> buffers =

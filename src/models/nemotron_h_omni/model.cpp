@@ -27,10 +27,10 @@ common::GridTower describe(const Config& c) {
 
 using Model = common::OwnInputsModel<common::GridModel, Processor, Config, Weights, Inputs>;
 
-std::unique_ptr<EncoderGraphModel> make(const checkpoint::HfConfig& files,
-                                        const MediaOptions& media, common::WeightLoader& loader) {
+std::unique_ptr<EncoderGraphModel> make(const checkpoint::HfConfig& files, const MediaOptions&,
+                                        common::WeightLoader& loader) {
   const Config config = parse_config(files);
-  Processing processing = read_processing(files, config, media);
+  Processing processing = read_processing(files, config);
   Weights weights = load_weights(loader, config, processing.grid.scaling);
   return std::make_unique<Model>(describe(config),
                                  std::make_unique<Processor>(std::move(processing)), config,

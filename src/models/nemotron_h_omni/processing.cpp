@@ -2,7 +2,6 @@
 // are brought to a number of patches, and both are resized without rounding to bytes.
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <optional>
 #include <string_view>
 #include <vector>
@@ -13,6 +12,7 @@
 #include "models/common/frames.h"
 #include "models/common/grid/processor_file.h"
 #include "models/common/processor_file.h"
+#include "models/common/views/tiles.h"
 #include "models/nemotron_h_omni/processor.h"
 
 namespace fovea::nemotron_h_omni {
@@ -26,15 +26,11 @@ constexpr std::int64_t kMerge = 2;
 
 double as_double(std::int64_t value) { return static_cast<double>(value); }
 
-/// Limits of the patches of an image.
-struct PatchRange {
-  std::int64_t min_num_patches = 1024;
+/// The numbers that decide about sizes, under their names in files.
+struct Limits {
+  std::int64_t min_num_patches = 1024;  ///< of an image
   std::int64_t max_num_patches = 13312;
-};
-
-/// The numbers that decide about the frames of videos.
-struct VideoTarget {
-  std::int64_t video_target_num_patches = 1024;
+  std::int64_t video_target_num_patches = 1024;  ///< of a frame
   bool video_maintain_aspect_ratio = true;
 };
 
@@ -48,10 +44,10 @@ std::int64_t whole_tokens(std::int64_t side, std::int64_t other, std::int64_t mo
 
 /// The grid of an image, in patches.
 Size2d image_grid(std::int64_t height_px, std::int64_t width_px, std::int64_t patch,
-                  const PatchRange& range) {
+                  const Limits& limits) {
   common::check_area(width_px, height_px);
-  const double least = as_double(range.min_num_patches);
-  const double most = as_double(range.max_num_patches);
+  const double least = as_double(limits.min_num_patches);
+  const double most = as_double(limits.max_num_patches);
   const auto patches = [&](std::int64_t side_px) {
     return std::nearbyint(as_double(side_px) / as_double(patch) + 0.5);
   };
@@ -61,24 +57,24 @@ Size2d image_grid(std::int64_t height_px, std::int64_t width_px, std::int64_t pa
   height = std::floor(shrink * height);
   width = std::floor(shrink * width);
   FOVEA_CHECK(height >= 1 && width >= 1, kInvalidArgument, "image of ", width_px, "x", height_px,
-              " pixels is too thin for ", range.max_num_patches, " patches of ", patch, " pixels");
+              " pixels is too thin for ", limits.max_num_patches, " patches of ", patch, " pixels");
   if (most > least && height * width < least) {
     const double grow = std::sqrt(least / (height * width));
     height = std::ceil(grow * height);
     width = std::ceil(grow * width);
   }
   Size2d grid{static_cast<std::int64_t>(height), static_cast<std::int64_t>(width)};
-  grid.height_px = whole_tokens(grid.height_px, grid.width_px, range.max_num_patches);
-  grid.width_px = whole_tokens(grid.width_px, grid.height_px, range.max_num_patches);
+  grid.height_px = whole_tokens(grid.height_px, grid.width_px, limits.max_num_patches);
+  grid.width_px = whole_tokens(grid.width_px, grid.height_px, limits.max_num_patches);
   return grid;
 }
 
 /// The grid of a frame of a video, in patches.
-Size2d frame_grid(std::int64_t height_px, std::int64_t width_px, const VideoTarget& video) {
+Size2d frame_grid(std::int64_t height_px, std::int64_t width_px, const Limits& limits) {
   common::check_area(width_px, height_px);
-  const std::int64_t target = video.video_target_num_patches;
+  const std::int64_t target = limits.video_target_num_patches;
   const auto down = [](std::int64_t side) { return std::max(kMerge, side - side % kMerge); };
-  if (!video.video_maintain_aspect_ratio) {
+  if (!limits.video_maintain_aspect_ratio) {
     const std::int64_t side = down(static_cast<std::int64_t>(std::sqrt(as_double(target))));
     return {side, side};
   }
@@ -116,44 +112,43 @@ void check_geometry(const JsonView& file, const Config& config) {
   common::require_number(file, "downsample_ratio", 0.5);
 }
 
-/// The arguments of the training program in config.json, which know the limits, too.
-PatchRange read_range(const checkpoint::HfConfig& files, const std::optional<JsonView>& file) {
-  PatchRange range;
-  const auto read = [&](const JsonView& object) {
-    range.min_num_patches =
-        common::read_size(object, "min_num_patches", range.min_num_patches, kMaxPatches);
-    const auto most = object.find("max_num_patches");
-    if (most && most->is_integer() && most->as_int() == 0) {
-      range.max_num_patches = kMaxPatches;
-    } else {
-      range.max_num_patches =
-          common::read_size(object, "max_num_patches", range.max_num_patches, kMaxPatches);
-    }
+/// The least and the most patches of an image. 0 is no limit.
+void read_range(const JsonView& object, Limits& limits) {
+  const auto read = [&](const char* key, std::int64_t fallback) {
+    return common::read_size(object, key, fallback, kMaxPatches);
   };
-  if (const auto args = files.config.root().at("vision_config").find("args")) read(*args);
-  std::int64_t context = 16384;  // of the language model, in rows of which some are text
-  if (file) {
-    read(*file);
-    context = common::read_size(*file, "max_model_len", context, std::int64_t{1} << 40);
-  }
-  constexpr std::int64_t kText = 4;
-  range.max_num_patches =
-      std::clamp(std::min((context - kText) * kMerge * kMerge, range.max_num_patches),
-                 range.min_num_patches, kMaxPatches);
-  return range;
+  limits.min_num_patches = read("min_num_patches", limits.min_num_patches);
+  const auto most = object.find("max_num_patches");
+  const bool unlimited = most && most->is_integer() && most->as_int() == 0;
+  limits.max_num_patches =
+      unlimited ? kMaxPatches : read("max_num_patches", limits.max_num_patches);
 }
 
-VideoTarget read_target(const checkpoint::HfConfig& files, const std::optional<JsonView>& file) {
-  VideoTarget video;
-  const auto read = [&](const JsonView& object) {
-    video.video_target_num_patches = common::read_size(object, "video_target_num_patches",
-                                                       video.video_target_num_patches, kMaxPatches);
-    video.video_maintain_aspect_ratio =
-        object.bool_or("video_maintain_aspect_ratio", video.video_maintain_aspect_ratio);
-  };
-  read(files.config.root().at("vision_config"));
-  if (file) read(*file);
-  return video;
+void read_target(const JsonView& object, Limits& limits) {
+  limits.video_target_num_patches = common::read_size(object, "video_target_num_patches",
+                                                      limits.video_target_num_patches, kMaxPatches);
+  limits.video_maintain_aspect_ratio =
+      object.bool_or("video_maintain_aspect_ratio", limits.video_maintain_aspect_ratio);
+}
+
+/// The limits of the processor files, or of config.json, whose arguments of the training program
+/// know them, too.
+Limits read_limits(const checkpoint::HfConfig& files) {
+  constexpr std::int64_t kText = 4;
+  Limits limits;
+  std::int64_t context = 16384;  // of the language model, in rows of which some are text
+  const JsonView vision = files.config.root().at("vision_config");
+  if (const auto args = vision.find("args")) read_range(*args, limits);
+  if (const auto image = files.image_processor()) {
+    read_range(*image, limits);
+    context = common::read_size(*image, "max_model_len", context, std::int64_t{1} << 40);
+  }
+  limits.max_num_patches =
+      std::clamp(std::min((context - kText) * kMerge * kMerge, limits.max_num_patches),
+                 limits.min_num_patches, kMaxPatches);
+  read_target(vision, limits);
+  if (const auto video = files.video_processor()) read_target(*video, limits);
+  return limits;
 }
 
 void describe_files(const checkpoint::HfConfig& files, common::GridProcessing& p) {
@@ -175,26 +170,22 @@ void describe_files(const checkpoint::HfConfig& files, common::GridProcessing& p
       {"video_target_num_patches", "video_maintain_aspect_ratio", "norm_mean", "norm_std"});
 }
 
-/// An image or a video whose pixels are levels.
-ItemPlan with_levels(ItemPlan plan, std::int64_t frames) {
-  const auto planes = frames * static_cast<std::int64_t>(media::kLevelBytes);
-  const std::int64_t frame = plan.resized_height_px * plan.resized_width_px * 3;
+/// An image or a video whose pixels are levels, of whole pairs of frames.
+ItemPlan with_levels(ItemPlan plan) {
   const std::int64_t together = plan.modality == Modality::kVideo ? 2 : 1;
-  const auto bytes = checked_mul(planes, frame);
-  FOVEA_CHECK(bytes && *bytes / frames <= std::numeric_limits<std::int32_t>::max() / together,
-              kInvalidArgument, frames, " frames resized to ", plan.resized_width_px, "x",
-              plan.resized_height_px, ": more pixels than one item can have");
+  const auto bytes = checked_mul(plan.grid[0], together * Processor::frame_bytes(plan));
+  FOVEA_CHECK(bytes, kInvalidArgument, plan.num_frames,
+              " frames: more pixels than one item can have");
   plan.pixel_bytes = static_cast<std::size_t>(*bytes);
-  plan.unit_bytes[0] = static_cast<std::size_t>(*bytes / frames * together);
   plan.target_width_px = 0;  // filters of floats take frames at full size alone
   plan.target_height_px = 0;
+  common::set_units(plan.grid[0], plan.spec.out_rows, plan);
   return plan;
 }
 
 }  // namespace
 
-Processing read_processing(const checkpoint::HfConfig& files, const Config& config,
-                           const MediaOptions&) {
+Processing read_processing(const checkpoint::HfConfig& files, const Config& config) {
   Processing result{
       .grid = {.geometry = config.grid, .scaling = common::kClipScaling, .has_grid_thw = false},
       .class_rows = config.class_rows()};
@@ -217,53 +208,54 @@ Processing read_processing(const checkpoint::HfConfig& files, const Config& conf
         cat(files.config.root().path(), ": video_pruning_rate: only 0 is supported, got ",
             config.video_pruning_rate, "; videos are refused");
   }
-  const PatchRange range = read_range(files, image);
-  const VideoTarget target = read_target(files, video);
+  const Limits limits = read_limits(files);
   const std::int64_t patch = config.grid.patch_size;
   const std::int64_t area = patch * patch;
-  p.limits = {.image = {range.min_num_patches * area, range.max_num_patches * area},
-              .video = {area, target.video_target_num_patches * area}};
+  p.limits = {.image = {limits.min_num_patches * area, limits.max_num_patches * area},
+              .video = {area, limits.video_target_num_patches * area}};
   // Rounding to whole tokens takes less than half of each side, and no side below a token.
-  const std::int64_t most = std::min(range.max_num_patches, target.video_target_num_patches);
-  const bool grows = range.max_num_patches > range.min_num_patches;
-  const std::int64_t least = grows ? std::min(range.min_num_patches, most) / 4 : 0;
-  result.least_tokens = std::max<std::int64_t>(1, least / config.grid.merge_area());
+  const std::int64_t most = std::min(limits.max_num_patches, limits.video_target_num_patches);
+  const bool grows = limits.max_num_patches > limits.min_num_patches;
+  const std::int64_t least = grows ? std::min(limits.min_num_patches, most) / 4 : 0;
+  p.least_view_tokens = std::max<std::int64_t>(1, least / config.grid.merge_area());
   const auto in_pixels = [patch](Size2d grid) {
     return Size2d{grid.height_px * patch, grid.width_px * patch};
   };
   p.image_size = [=](std::int64_t height_px, std::int64_t width_px) {
-    return in_pixels(image_grid(height_px, width_px, patch, range));
+    return in_pixels(image_grid(height_px, width_px, patch, limits));
   };
   p.video_size = [=](std::int64_t, std::int64_t height_px, std::int64_t width_px) {
-    return in_pixels(frame_grid(height_px, width_px, target));
+    return in_pixels(frame_grid(height_px, width_px, limits));
   };
   p.sample_frames = &even_frames;
   describe_files(files, p);
   return result;
 }
 
+std::int64_t Processor::frame_bytes(const ItemPlan& plan) {
+  constexpr auto kLevels = static_cast<std::int64_t>(media::kLevelBytes);
+  return kLevels * 3 * plan.resized_height_px * plan.resized_width_px;
+}
+
 ItemPlan Processor::plan_image(std::int64_t width_px, std::int64_t height_px) const {
-  return with_levels(GridProcessor::plan_image(width_px, height_px), 1);
+  return with_levels(GridProcessor::plan_image(width_px, height_px));
 }
 
 ItemPlan Processor::plan_video(std::int64_t num_frames, std::int64_t width_px,
                                std::int64_t height_px) const {
-  ItemPlan plan = GridProcessor::plan_video(num_frames, width_px, height_px);
-  return with_levels(plan, 2 * plan.grid[0]);
+  return with_levels(GridProcessor::plan_video(num_frames, width_px, height_px));
 }
 
 void Processor::fill_frame(const ItemPlan& plan, std::int64_t index, const RgbView& frame,
                            std::span<std::uint8_t> out) const {
   common::check_frame(plan, index, frame, out);
-  const auto frame_bytes =
-      static_cast<std::size_t>(plan.resized_height_px * plan.resized_width_px * 3) *
-      media::kLevelBytes;
-  const auto to = out.subspan(static_cast<std::size_t>(index) * frame_bytes);
+  const auto bytes = static_cast<std::size_t>(frame_bytes(plan));
+  const auto to = out.subspan(static_cast<std::size_t>(index) * bytes);
   common::resize_fine(frame, plan.resized_width_px, plan.resized_height_px,
-                      media::FineFilter::kBicubic, to.first(frame_bytes));
-  const bool repeated =
-      plan.modality == Modality::kVideo && index % 2 == 0 && index + 1 == plan.num_frames;
-  if (repeated) std::ranges::copy(to.first(frame_bytes), to.begin() + std::ssize(to) / 2);
+                      media::FineFilter::kBicubic, to.first(bytes));
+  if (to.size() == 2 * bytes && index + 1 == plan.num_frames) {  // the first of a pair
+    std::ranges::copy(to.first(bytes), to.begin() + static_cast<std::ptrdiff_t>(bytes));
+  }
 }
 
 }  // namespace fovea::nemotron_h_omni

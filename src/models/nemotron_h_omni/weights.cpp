@@ -1,5 +1,4 @@
 // The tensors of the tower and its projector.
-#include <cstddef>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,30 +16,25 @@ using Bias = common::WeightLoader::Bias;
 
 constexpr float kProjectorEpsilon = 1e-5f;  // fixed in the reference, not in config.json
 
-/// A patch embedding whose stored weight is [hidden_size, frames * 3 * patch_size^2].
-struct Embedder {
-  std::string name;
-  std::int64_t frames = 1;
-  std::int64_t frame = 0;  ///< the one that the layer is for
-};
-
-/// The part of an embedder for one of its frames, over the levels of that frame.
+/// The part for one frame of a patch embedding whose stored weight is [hidden_size, frames * 3 *
+/// patch_size^2], over the levels of that frame.
 ops::PackedLinear load_embedder(common::WeightLoader& loader, const Config& c,
-                                const common::PixelScaling& scaling, const Embedder& embedder) {
+                                const common::PixelScaling& scaling, const std::string& name,
+                                std::int64_t frames, std::int64_t frame) {
   const std::int64_t pixels = c.grid.patch_size * c.grid.patch_size;
-  const std::int64_t stored = embedder.frames * 3 * pixels;
+  const std::int64_t stored = frames * 3 * pixels;
   const auto split =
       common::split_levels(pixels, media::level_scale(media::FineFilter::kBicubic), scaling);
   const auto of_frame = [&](std::vector<float>& weight, std::vector<float>& bias) {
     std::vector<float> part;
     for (std::int64_t row = 0; row < c.hidden_size; ++row) {
-      const auto first = weight.begin() + row * stored + embedder.frame * 3 * pixels;
+      const auto first = weight.begin() + row * stored + frame * 3 * pixels;
       part.insert(part.end(), first, first + 3 * pixels);
     }
     weight = std::move(part);
     split(weight, bias);
   };
-  return loader.linear_from(embedder.name, {c.hidden_size, stored},
+  return loader.linear_from(name, {c.hidden_size, stored},
                             3 * pixels * static_cast<std::int64_t>(media::kLevelBytes), of_frame,
                             Bias::kNo);
 }
@@ -64,11 +58,9 @@ Weights load_weights(common::WeightLoader& loader, const Config& c,
   const std::int64_t wide = c.projector_hidden_size;
   Weights w;
   w.levels = loader.constant(common::level_table());
-  w.embedder = load_embedder(loader, c, scaling, {.name = patches + "embedder"});
-  for (std::int64_t frame : {0, 1}) {
-    w.video_embedder[static_cast<std::size_t>(frame)] = load_embedder(
-        loader, c, scaling, {.name = patches + "video_embedder", .frames = 2, .frame = frame});
-  }
+  w.embedder = load_embedder(loader, c, scaling, patches + "embedder", 1, 0);
+  w.video_embedder = {load_embedder(loader, c, scaling, patches + "video_embedder", 2, 0),
+                      load_embedder(loader, c, scaling, patches + "video_embedder", 2, 1)};
   w.class_rows = loader.f32(patches + "cls_token.token", {c.class_rows(), width});
   w.position_table = loader.f32(patches + "pos_embed", {1, places, width}, {places, width});
   common::BlockShape shape = common::block_shape(c);

@@ -24,7 +24,7 @@ Processing processing_of(const std::string& image, const std::string& video = ""
                          const std::string& config = kConfig) {
   const checkpoint::HfConfig files =
       test::config_files({.config = config, .preprocessor = image, .video_preprocessor = video});
-  return read_processing(files, parse_config(files), {});
+  return read_processing(files, parse_config(files));
 }
 
 Processor processor_of(const std::string& image, const std::string& video = "",
@@ -106,8 +106,10 @@ TEST(NemotronHOmniProcessing, NoSequenceHasFewerTokensThanItSays) {
     test::for_all(300, [&](std::mt19937_64& generator) {
       const std::int64_t width = test::uniform(generator, 1, 2000);
       const std::int64_t height = test::uniform(generator, 1 + width / 60, width);
-      EXPECT_GE(processor.plan_image(width, height).spec.out_rows, processor.least_tokens());
-      EXPECT_GE(processor.plan_video(1, height, width).spec.out_rows, processor.least_tokens());
+      EXPECT_GE(processor.plan_image(width, height).spec.out_rows,
+                processor.processing().least_view_tokens);
+      EXPECT_GE(processor.plan_video(1, height, width).spec.out_rows,
+                processor.processing().least_view_tokens);
     });
   }
 }
@@ -186,7 +188,7 @@ TEST(NemotronHOmniProcessing, ValuesOfGoldenImagesAreThoseOfTheReference) {
   if (folders.empty()) GTEST_SKIP() << "no folder nemotron_h_omni; set FOVEA_GOLDEN_DIR";
   for (const std::string& folder : folders) {
     const checkpoint::HfConfig files = checkpoint::read_hf_config(folder);
-    const Processor processor(read_processing(files, parse_config(files), {}));
+    const Processor processor(read_processing(files, parse_config(files)));
     const checkpoint::SafetensorsFile file(folder + "/golden.safetensors");
     int compared = 0;
     for (const auto& entry : std::filesystem::directory_iterator(folder + "/images")) {
