@@ -13,52 +13,44 @@ namespace {
 
 /// levels = bytes of patches of one frame each, [patches, 3 * kLevelBytes * patch_size^2]
 void read_levels(ExecContext& ctx, const Config& c, const Weights& w, const common::GridInputs& in,
-                 ConstTensorView sources, TensorView levels) {
+                 ConstTensorView sources, LiveRows rows, TensorView levels) {
   ops::patchify(ctx, {.pixels = in.pixels,
                       .sources = sources,
                       .table = w.levels.view(),
                       .patch_size = c.grid.patch_size,
                       .temporal_patch_size = static_cast<std::int64_t>(media::kLevelBytes),
-                      .rows = in.patches,
+                      .rows = rows,
                       .out = levels});
 }
 
-/// image = embedder(first), video = video_embedder(first | second): every patch as one of an image,
-/// and as one of a video. [patches, hidden_size] each.
+/// x = embedder(patches), or of videos, which come first, video_embedder(first | second)
 void embed_patches(ExecContext& ctx, const Config& c, const Weights& w, const Inputs& in,
-                   TensorView image, TensorView video) {
+                   TensorView x) {
   const Arena::Scope scope(ctx.arena);
   const common::GridInputs& grid = in.grid;
-  const TensorView levels = ctx.arena.tensor(image.dtype, {image.shape[0], w.embedder.in_features});
-  read_levels(ctx, c, w, grid, grid.sources, levels);
-  ops::linear(ctx, {.x = levels, .weight = w.embedder, .rows = grid.patches, .out = image});
-  ops::linear(ctx,
-              {.x = levels, .weight = w.video_embedder[0], .rows = grid.patches, .out = video});
-  read_levels(ctx, c, w, grid, in.second, levels);
-  ops::linear(ctx, {.x = levels,
-                    .weight = w.video_embedder[1],
-                    .residual = video,
-                    .rows = grid.patches,
-                    .out = video});
+  const auto& [first, second] = w.video_embedder;
+  const TensorView levels = ctx.arena.tensor(x.dtype, {x.shape[0], w.embedder.in_features});
+  read_levels(ctx, c, w, grid, grid.sources, grid.patches, levels);
+  ops::linear(ctx, {.x = levels, .weight = w.embedder, .rows = grid.patches, .out = x});
+  ops::linear(ctx, {.x = levels, .weight = first, .rows = in.of_videos, .out = x});
+  read_levels(ctx, c, w, grid, in.second, in.of_videos, levels);
+  ops::linear(ctx, {.x = levels, .weight = second, .residual = x, .rows = in.of_videos, .out = x});
 }
 
 /// x = [class rows; patches + positions] of every sequence, [rows of sequences, hidden_size]
 void make_sequences(ExecContext& ctx, const Config& c, const Weights& w, const Inputs& in,
-                    std::int64_t patches, TensorView x) {
+                    std::int64_t num_patches, TensorView x) {
   const Arena::Scope scope(ctx.arena);
   const std::int64_t first = c.class_rows();
-  const TensorView all = ctx.arena.tensor(x.dtype, {first + 2 * patches, c.hidden_size});
-  const TensorView image = row_range(all, first, patches);
-  const TensorView video = row_range(all, first + patches, patches);
-  embed_patches(ctx, c, w, in, image, video);
-  for (const TensorView& rows : {image, video}) {
-    ops::add_positions_half_pixel(ctx, {.table = w.position_table.view(),
-                                        .positions = in.grid.positions,
-                                        .table_height = c.position_side(),
-                                        .table_width = c.position_side(),
-                                        .rows = in.grid.patches,
-                                        .x = rows});
-  }
+  const TensorView all = ctx.arena.tensor(x.dtype, {first + num_patches, c.hidden_size});
+  const TensorView patches = row_range(all, first, num_patches);
+  embed_patches(ctx, c, w, in, patches);
+  ops::add_positions_half_pixel(ctx, {.table = w.position_table.view(),
+                                      .positions = in.grid.positions,
+                                      .table_height = c.position_side(),
+                                      .table_width = c.position_side(),
+                                      .rows = in.grid.patches,
+                                      .x = patches});
   ops::copy_row_blocks(ctx, {.x = w.class_rows.view(),
                              .x_block_rows = 0,
                              .count = first,

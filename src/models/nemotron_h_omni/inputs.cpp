@@ -11,47 +11,54 @@ namespace fovea::nemotron_h_omni {
 
 namespace {
 
-using common::narrow;
-
 constexpr const char* kSecond = "second";
 constexpr const char* kEmbedding = "embedding";
 constexpr const char* kPatchRows = "patch_rows";
 constexpr const char* kSequences = "sequences";
 constexpr const char* kLiveRows = "live_rows";
 
+constexpr auto kPlanes = static_cast<std::int64_t>(media::kLevelBytes);
+
 /// The planes of level bytes are to patch rows what frames are.
 common::GridGeometry in_planes(common::GridGeometry grid) {
-  grid.temporal_patch_size *= static_cast<std::int64_t>(media::kLevelBytes);
+  grid.temporal_patch_size *= kPlanes;
   return grid;
 }
 
-std::int64_t most_patches(const Processor& processor, const GraphCapacity& capacity) {
-  return capacity.tokens * processor.processing().geometry.merge_area();
-}
+bool is_video(const ItemPart& part) { return part.plan().modality == Modality::kVideo; }
 
-/// Bytes between the two frames of a pair; 0 of an image.
-std::int64_t second_frame(const ItemPlan& plan) {
-  if (plan.modality == Modality::kImage) return 0;
-  return Processor::frame_bytes(plan);
-}
+/// The sequences of a batch, one after the other.
+struct Sequences {
+  std::vector<std::int64_t> embedding;   ///< as in Inputs
+  std::vector<std::int64_t> offsets{0};  ///< as Inputs::cu_seqlens
+  std::int64_t patches = 0;
 
-/// Which rows the sequences have, one part after the other.
-struct Rows {
-  std::vector<std::int64_t> embedding;
-  std::vector<std::int64_t> patch_rows;
-  std::vector<std::int64_t> sequences{0};
-
-  /// @param first place of the first patch of the batch.
-  void add_sequence(std::int64_t class_rows, std::int64_t patches, std::int64_t first) {
-    for (std::int64_t i = 0; i < class_rows; ++i) embedding.push_back(i);
-    for (std::int64_t i = 0; i < patches; ++i) {
-      const std::int64_t patch = std::ssize(patch_rows);
-      patch_rows.push_back(std::ssize(embedding));
-      embedding.push_back(first + patch);
+  void add(const ItemPart& part, std::int64_t class_rows) {
+    for (std::int64_t seq = 0; seq < part.seqs(); ++seq) {
+      for (std::int64_t i = 0; i < class_rows; ++i) embedding.push_back(i);
+      for (std::int64_t i = 0; i < part.patches() / part.seqs(); ++i) {
+        embedding.push_back(class_rows + patches++);
+      }
+      offsets.push_back(std::ssize(embedding));
     }
-    sequences.push_back(std::ssize(embedding));
   }
 };
+
+/// As Inputs::patch_rows. @param first_image the first row of images, which are behind videos.
+std::vector<std::int64_t> rows_of_patches(std::span<const ItemPart> parts, std::int64_t class_rows,
+                                          std::int64_t first_image) {
+  std::int64_t video = 0;
+  std::int64_t image = first_image;
+  std::vector<std::int64_t> rows;
+  for (const ItemPart& part : parts) {
+    std::int64_t& row = is_video(part) ? video : image;
+    for (std::int64_t i = 0; i < part.patches(); ++i) {
+      if (i % (part.patches() / part.seqs()) == 0) row += class_rows;
+      rows.push_back(row++);
+    }
+  }
+  return rows;
+}
 
 }  // namespace
 
@@ -60,7 +67,7 @@ std::vector<BufferDecl> Inputs::declare(const Processor& processor, const GraphC
   bounded.seqs =
       std::clamp<std::int64_t>(capacity.tokens / processor.processing().least_view_tokens, 1,
                                std::max<std::int64_t>(1, capacity.seqs));
-  const std::int64_t patches = most_patches(processor, capacity);
+  const std::int64_t patches = capacity.tokens * processor.processing().geometry.merge_area();
   const std::int64_t rows = patches + bounded.seqs * processor.class_rows();
   std::vector<BufferDecl> buffers =
       common::GridInputs::declare(in_planes(processor.processing().geometry), bounded);
@@ -68,46 +75,49 @@ std::vector<BufferDecl> Inputs::declare(const Processor& processor, const GraphC
   buffers.push_back({kEmbedding, DType::kI32, {rows}});
   buffers.push_back({kPatchRows, DType::kI32, {patches}});
   buffers.push_back({kSequences, DType::kI32, {bounded.seqs + 1}, PadRule::kRepeatLast});
-  buffers.push_back({kLiveRows, DType::kI32, {1}});
+  buffers.push_back({kLiveRows, DType::kI32, {2}});
   return buffers;
 }
 
-void Inputs::fill(const Processor& processor, const GraphCapacity& capacity,
-                  std::span<const ItemPart> parts, InputWriter& writer) {
-  const common::PatchTables tables =
-      common::GridInputs::fill(in_planes(processor.processing().geometry), parts, writer);
-  std::vector<std::int64_t> second(tables.sources.begin(), tables.sources.end());
-  Rows rows;
-  for (const ItemPart& part : parts) {
-    const ItemPlan& plan = part.plan();
-    const auto first_patch = static_cast<std::size_t>(std::ssize(rows.patch_rows));
-    for (std::size_t i = 4 * first_patch;
-         i < 4 * (first_patch + static_cast<std::size_t>(part.patches())); i += 4) {
-      tables.positions[i + 2] = tables.positions[i + 3] =
-          narrow(std::max(plan.grid[1], plan.grid[2]));
-      second[i] += second_frame(plan);
-    }
-    const bool is_video = plan.modality == Modality::kVideo;
-    const std::int64_t first =
-        processor.class_rows() + (is_video ? most_patches(processor, capacity) : 0);
-    for (std::int64_t seq = 0; seq < part.seqs(); ++seq) {
-      rows.add_sequence(processor.class_rows(), part.patches() / part.seqs(), first);
-    }
+void Inputs::fill(const Processor& processor, const GraphCapacity&, std::span<const ItemPart> parts,
+                  InputWriter& writer) {
+  std::vector<ItemPart> sorted(parts.begin(), parts.end());
+  std::ranges::stable_partition(sorted, is_video);
+  Sequences sequences;
+  std::int64_t video_patches = 0;
+  std::int64_t video_rows = 0;
+  for (const ItemPart& part : sorted) {
+    sequences.add(part, processor.class_rows());
+    if (!is_video(part)) continue;
+    video_patches = sequences.patches;
+    video_rows = sequences.offsets.back();
   }
+  const common::PatchTables tables =
+      common::GridInputs::fill(in_planes(processor.processing().geometry), sorted, writer);
+  for (std::size_t i = 0; i < tables.positions.size(); i += 4) {  // y, x, height, width
+    auto* const grid = &tables.positions[i + 2];
+    grid[0] = grid[1] = std::max(grid[0], grid[1]);
+  }
+  std::vector<std::int64_t> second(tables.sources.begin(),
+                                   tables.sources.begin() + 4 * video_patches);
+  for (std::size_t i = 0; i < second.size(); i += 4) second[i] += kPlanes * second[i + 2];
   common::write_numbers(writer, kSecond, second, 4);
-  common::write_numbers(writer, kEmbedding, rows.embedding);
-  common::write_numbers(writer, kPatchRows, rows.patch_rows);
-  common::write_numbers(writer, kSequences, rows.sequences);
-  common::write_numbers(writer, kLiveRows, std::array{rows.sequences.back()});
+  common::write_numbers(writer, kEmbedding, sequences.embedding);
+  common::write_numbers(writer, kPatchRows,
+                        rows_of_patches(parts, processor.class_rows(), video_rows));
+  common::write_numbers(writer, kSequences, sequences.offsets);
+  common::write_numbers(writer, kLiveRows, std::array{sequences.offsets.back(), video_patches});
 }
 
 Inputs Inputs::of(const Processor&, const GraphCapacity&, const NamedTensors& in) {
+  const auto* live = in[kLiveRows].as<std::int32_t>();
   return {.grid = common::GridInputs::of(in),
           .second = in[kSecond],
           .embedding = in[kEmbedding],
           .patch_rows = in[kPatchRows],
           .cu_seqlens = in[kSequences],
-          .rows = {in[kLiveRows].as<std::int32_t>()}};
+          .rows = {live},
+          .of_videos = {live + 1}};
 }
 
 }  // namespace fovea::nemotron_h_omni

@@ -11,16 +11,15 @@
 namespace fovea::nemotron_h_omni {
 
 /// The inputs of the tower: those of a grid, whose positions are places in the square of the longer
-/// side, and which rows are class tokens, patches of images, or patches of videos.
+/// side, and which rows are class tokens or patches. Sequences of videos come first.
 struct Inputs {
-  common::GridInputs grid;  ///< its cu_seqlens count patches alone
-  ConstTensorView second;   ///< [patches, 4] i32: as grid.sources, of the second frame of a pair;
-                            ///< those of an image are its own
-  /// [rows of sequences] i32: places in [class rows; patches as of images; patches as of videos]
-  ConstTensorView embedding;
-  ConstTensorView patch_rows;  ///< [patches] i32: their rows in the sequences
+  common::GridInputs grid;     ///< its cu_seqlens count patches alone
+  ConstTensorView second;      ///< [patches, 4] i32: as grid.sources, of the second frame of a pair
+  ConstTensorView embedding;   ///< [rows of sequences] i32: places in [class rows; patches]
+  ConstTensorView patch_rows;  ///< [patches] i32: rows of sequences, in the order of items
   ConstTensorView cu_seqlens;  ///< [sequences + 1] i32, class rows included
   LiveRows rows;               ///< of the sequences
+  LiveRows of_videos;          ///< patches
 
   [[nodiscard]] static std::vector<BufferDecl> declare(const Processor& processor,
                                                        const GraphCapacity& capacity);
