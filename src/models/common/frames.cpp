@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "core/check.h"
 #include "media/reduction.h"
@@ -49,6 +50,17 @@ void check_frame(const ItemPlan& plan, std::int64_t index, const RgbView& frame,
               plan.source_height_px);
   FOVEA_CHECK(out.size() == plan.pixel_bytes, kInternal, "pixels need ", plan.pixel_bytes,
               " bytes, got ", out.size());
+}
+
+void set_units(std::int64_t units, std::int64_t rows, ItemPlan& plan) {
+  plan.unit_bytes[0] = plan.pixel_bytes / static_cast<std::size_t>(units);
+  FOVEA_CHECK(std::in_range<std::int32_t>(plan.unit_bytes[0]), kInvalidArgument,
+              plan.modality == Modality::kImage ? "image" : "video", " of ", plan.source_width_px,
+              "x", plan.source_height_px, ": more pixels than one item can have");
+  plan.spec.num_seqs = units;
+  plan.spec.out_rows = rows;
+  plan.spec.path_tokens[0] = rows;
+  plan.spec.units[0] = {units, plan.spec.input_rows / units, rows / units};
 }
 
 void resize(RgbView image, std::int64_t width_px, std::int64_t height_px,

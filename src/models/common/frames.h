@@ -28,6 +28,12 @@ void check_frame(const ItemPlan& plan, std::int64_t index, const RgbView& frame,
   return {image.rgb.data(), image.width_px, image.height_px, image.margins};
 }
 
+/// Lets an item of one path have `units` equal units and `rows` rows, instead of those of its
+/// views.
+/// @param plan with the pixels and input rows of the whole item.
+/// @throws Error(kInvalidArgument) for more pixels than a unit can have.
+void set_units(std::int64_t units, std::int64_t rows, ItemPlan& plan);
+
 /// Resizes an image. @param out [height_px, width_px, 3], no overlap with the image.
 void resize(RgbView image, std::int64_t width_px, std::int64_t height_px,
             media::ResizeEngine engine, media::ResizeFilter filter, std::span<std::uint8_t> out);

@@ -12,7 +12,6 @@
 #include "models/common/frames.h"
 #include "models/common/grid/processor_file.h"
 #include "models/common/processor_file.h"
-#include "models/common/views/tiles.h"
 #include "models/nemotron_h_omni/processor.h"
 
 namespace fovea::nemotron_h_omni {

@@ -83,21 +83,18 @@ void check_grid_sides(std::int64_t height, std::int64_t width, std::int64_t most
 }
 
 void count_views(const GridGeometry& geometry, std::span<const ItemPlan> views, ItemPlan& plan) {
+  std::size_t unit_bytes = 0;
   std::int64_t patches = 0;  // of a unit
   for (const ItemPlan& view : views) {
-    plan.unit_bytes[0] += view.pixel_bytes;
+    unit_bytes += view.pixel_bytes;
     patches += view.spec.input_rows;
   }
-  const auto bytes = checked_mul(plan.num_frames, static_cast<std::int64_t>(plan.unit_bytes[0]));
+  const auto bytes = checked_mul(plan.num_frames, static_cast<std::int64_t>(unit_bytes));
   FOVEA_CHECK(bytes.has_value(), kInvalidArgument, plan.num_frames,
               " frames: more pixels than one item can have");
   plan.pixel_bytes = static_cast<std::size_t>(*bytes);
-  const std::int64_t tokens = patches / geometry.merge_area();
   plan.spec.input_rows = plan.num_frames * patches;
-  plan.spec.out_rows = plan.num_frames * tokens;
-  plan.spec.num_seqs = plan.num_frames;  // the capacity in tokens bounds the number of views
-  plan.spec.path_tokens[0] = plan.spec.out_rows;
-  plan.spec.units[0] = {plan.num_frames, patches, tokens};
+  set_units(plan.num_frames, plan.num_frames * (patches / geometry.merge_area()), plan);
 }
 
 ItemPlan GridProcessor::make_plan(Modality modality, std::int64_t num_frames,

@@ -4,9 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
-#include <utility>
-
-#include "core/check.h"
 
 namespace fovea::common {
 
@@ -89,17 +86,6 @@ ItemPlan plan_views(std::int64_t width_px, std::int64_t height_px, Tiling tiling
     plan.spec.out_rows += plan.spec.path_tokens[path++];
   }
   return plan;
-}
-
-void set_units(std::int64_t units, std::int64_t rows, ItemPlan& plan) {
-  plan.unit_bytes[0] = plan.pixel_bytes / static_cast<std::size_t>(units);
-  FOVEA_CHECK(std::in_range<std::int32_t>(plan.unit_bytes[0]), kInvalidArgument,
-              plan.modality == Modality::kImage ? "image" : "video", " of ", plan.source_width_px,
-              "x", plan.source_height_px, ": more pixels than one item can have");
-  plan.spec.num_seqs = units;
-  plan.spec.out_rows = rows;
-  plan.spec.path_tokens[0] = rows;
-  plan.spec.units[0] = {units, plan.spec.input_rows / units, rows / units};
 }
 
 ItemPlan plan_tiles(std::int64_t width_px, std::int64_t height_px, Tiling tiling,

@@ -56,12 +56,6 @@ struct ViewCount {
 [[nodiscard]] ItemPlan plan_views(std::int64_t width_px, std::int64_t height_px, Tiling tiling,
                                   std::initializer_list<ViewCount> paths);
 
-/// Lets an item of one path have `units` equal units and `rows` rows, instead of those of its
-/// views.
-/// @param plan with the pixels and input rows of the whole item.
-/// @throws Error(kInvalidArgument) for more pixels than a unit can have.
-void set_units(std::int64_t units, std::int64_t rows, ItemPlan& plan);
-
 /// An image with one path, resized to tiles of its size, which is its target, too. @param views
 /// tiles and a thumbnail, if any.
 [[nodiscard]] ItemPlan plan_tiles(std::int64_t width_px, std::int64_t height_px, Tiling tiling,
