@@ -35,6 +35,23 @@ std::vector<std::int64_t> scaled_patches(const common::ViewLayout& layout, std::
   return scaled;
 }
 
+/// The buffers that say which patches a token has.
+void write_tokens(const TokenPatches& tokens, InputWriter& writer) {
+  std::vector<std::int64_t> queries{0};
+  std::vector<std::int64_t> means;
+  for (std::size_t i = 1; i < tokens.offsets.size(); ++i) {
+    const std::int64_t first = tokens.offsets[i - 1];
+    queries.push_back(std::ssize(queries));
+    means.insert(means.end(), {first, tokens.offsets[i] - first, 1, 0});
+  }
+  common::write_numbers(writer, kKeys, tokens.patches);
+  common::write_numbers(writer, kKeyOffsets, tokens.offsets);
+  common::write_numbers(writer, kQueryOffsets, queries);
+  common::write_numbers(writer, kMeans, means, 4);
+  common::write_numbers(writer, kLivePooled,
+                        std::array{std::ssize(tokens.patches), queries.back()});
+}
+
 }  // namespace
 
 std::vector<BufferDecl> Inputs::declare(const Processor& processor, const GraphCapacity& capacity) {
@@ -73,20 +90,8 @@ void Inputs::fill(const Processor& processor, const GraphCapacity& capacity,
     writer.copy(pixels + view * layout.view.pixel_bytes(), part.pixels());
     first += part.patches();
   }
-  std::vector<std::int64_t> queries{0};
-  std::vector<std::int64_t> means;
-  for (std::size_t i = 1; i < tokens.offsets.size(); ++i) {
-    const std::int64_t first = tokens.offsets[i - 1];
-    queries.push_back(std::ssize(queries));
-    means.insert(means.end(), {first, tokens.offsets[i] - first, 1, 0});
-  }
   common::write_numbers(writer, kScaled, scaled_patches(layout, most_views, scaled));
-  common::write_numbers(writer, kKeys, tokens.patches);
-  common::write_numbers(writer, kKeyOffsets, tokens.offsets);
-  common::write_numbers(writer, kQueryOffsets, queries);
-  common::write_numbers(writer, kMeans, means, 4);
-  common::write_numbers(writer, kLivePooled,
-                        std::array{std::ssize(tokens.patches), queries.back()});
+  write_tokens(tokens, writer);
 }
 
 Inputs Inputs::of(const Processor& processor, const GraphCapacity& capacity,

@@ -11,8 +11,8 @@ std::int64_t windows_of(std::int64_t side, std::int64_t window) {
   return (side + window - 1) / window;
 }
 
-/// What each row or column of patches adds to the numbers of its patches, window by window. What is
-/// missing for whole windows is missing on both sides, one more behind.
+/// The addends of the rows, or columns, of patches in the numbers of their patches, window by
+/// window. Windows overhang on both sides, by one patch more behind.
 /// @param next_crop patches from one crop to the next. @param next from one row or column.
 std::vector<std::vector<std::int64_t>> axis_of(std::int64_t crops, const Overlap& overlap,
                                                std::int64_t window, std::int64_t next_crop,

@@ -30,7 +30,7 @@ void read_pair(const JsonView& file, const char* key, std::int64_t least, std::i
   second = numbers[1].as_int();
 }
 
-/// What files of images and of videos both have.
+/// Reads the keys that files of images and of videos both have.
 void read_views(const JsonView& file, const common::SquareView& view, PoolingSize& pooling) {
   common::check_size(file, view.side_px);
   common::require_number(file, "patch_size", static_cast<double>(view.patch_px));

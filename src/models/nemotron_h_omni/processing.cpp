@@ -150,6 +150,29 @@ Limits read_limits(const checkpoint::HfConfig& files) {
   return limits;
 }
 
+/// Sets what depends on the limits.
+void set_sizes(const Limits& limits, common::GridProcessing& p) {
+  const std::int64_t patch = p.geometry.patch_size;
+  const std::int64_t area = patch * patch;
+  p.limits = {.image = {limits.min_num_patches * area, limits.max_num_patches * area},
+              .video = {area, limits.video_target_num_patches * area}};
+  // Rounding to whole tokens takes less than half of each side, and no side below a token.
+  const std::int64_t most = std::min(limits.max_num_patches, limits.video_target_num_patches);
+  const bool grows = limits.max_num_patches > limits.min_num_patches;
+  const std::int64_t least = grows ? std::min(limits.min_num_patches, most) / 4 : 0;
+  p.least_view_tokens = std::max<std::int64_t>(1, least / p.geometry.merge_area());
+  const auto in_pixels = [patch](Size2d grid) {
+    return Size2d{grid.height_px * patch, grid.width_px * patch};
+  };
+  p.image_size = [=](std::int64_t height_px, std::int64_t width_px) {
+    return in_pixels(image_grid(height_px, width_px, patch, limits));
+  };
+  p.video_size = [=](std::int64_t, std::int64_t height_px, std::int64_t width_px) {
+    return in_pixels(frame_grid(height_px, width_px, limits));
+  };
+  p.sample_frames = &even_frames;
+}
+
 void describe_files(const checkpoint::HfConfig& files, common::GridProcessing& p) {
   const auto image = files.image_processor();
   const auto assumed = [&](const char* key, const char* older,
@@ -207,26 +230,7 @@ Processing read_processing(const checkpoint::HfConfig& files, const Config& conf
         cat(files.config.root().path(), ": video_pruning_rate: only 0 is supported, got ",
             config.video_pruning_rate, "; videos are refused");
   }
-  const Limits limits = read_limits(files);
-  const std::int64_t patch = config.grid.patch_size;
-  const std::int64_t area = patch * patch;
-  p.limits = {.image = {limits.min_num_patches * area, limits.max_num_patches * area},
-              .video = {area, limits.video_target_num_patches * area}};
-  // Rounding to whole tokens takes less than half of each side, and no side below a token.
-  const std::int64_t most = std::min(limits.max_num_patches, limits.video_target_num_patches);
-  const bool grows = limits.max_num_patches > limits.min_num_patches;
-  const std::int64_t least = grows ? std::min(limits.min_num_patches, most) / 4 : 0;
-  p.least_view_tokens = std::max<std::int64_t>(1, least / config.grid.merge_area());
-  const auto in_pixels = [patch](Size2d grid) {
-    return Size2d{grid.height_px * patch, grid.width_px * patch};
-  };
-  p.image_size = [=](std::int64_t height_px, std::int64_t width_px) {
-    return in_pixels(image_grid(height_px, width_px, patch, limits));
-  };
-  p.video_size = [=](std::int64_t, std::int64_t height_px, std::int64_t width_px) {
-    return in_pixels(frame_grid(height_px, width_px, limits));
-  };
-  p.sample_frames = &even_frames;
+  set_sizes(read_limits(files), p);
   describe_files(files, p);
   return result;
 }
