@@ -82,7 +82,8 @@ std::vector<BufferDecl> Inputs::declare(const Processor& processor, const GraphC
 void Inputs::fill(const Processor& processor, const GraphCapacity&, std::span<const ItemPart> parts,
                   InputWriter& writer) {
   std::vector<ItemPart> sorted(parts.begin(), parts.end());
-  std::ranges::stable_partition(sorted, is_video);
+  // Not of ranges: clang 14 does not compile the range that it returns.
+  std::stable_partition(sorted.begin(), sorted.end(), is_video);
   Sequences sequences;
   std::int64_t video_patches = 0;
   std::int64_t video_rows = 0;
