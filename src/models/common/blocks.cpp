@@ -20,18 +20,8 @@ ops::PackedLinear load_qkv(WeightLoader& loader, const std::string& block, const
   return loader.fused(parts, width, {width}, shape.qkv_bias);
 }
 
-}  // namespace
-
-Attention load_attention(WeightLoader& loader, const std::string& block, const BlockNames& names,
-                         const BlockShape& shape) {
-  const std::int64_t width = shape.hidden_size;
-  return {.qkv = load_qkv(loader, block, names, shape),
-          .proj = loader.linear(block + names.proj, width, {width}, shape.proj_bias),
-          .num_heads = shape.num_attention_heads};
-}
-
-static Block load_block(WeightLoader& loader, const std::string& block, const BlockNames& names,
-                        const BlockShape& shape) {
+Block load_block(WeightLoader& loader, const std::string& block, const BlockNames& names,
+                 const BlockShape& shape) {
   const std::int64_t width = shape.hidden_size;
   const std::int64_t wide = shape.intermediate_size;
   const auto epsilon = static_cast<float>(shape.layer_norm_eps);
@@ -41,6 +31,16 @@ static Block load_block(WeightLoader& loader, const std::string& block, const Bl
           .mlp = {.fc1 = loader.linear(block + names.fc1, wide, {width}),
                   .fc2 = loader.linear(block + names.fc2, width, {wide}),
                   .activation = shape.hidden_act}};
+}
+
+}  // namespace
+
+Attention load_attention(WeightLoader& loader, const std::string& block, const BlockNames& names,
+                         const BlockShape& shape) {
+  const std::int64_t width = shape.hidden_size;
+  return {.qkv = load_qkv(loader, block, names, shape),
+          .proj = loader.linear(block + names.proj, width, {width}, shape.proj_bias),
+          .num_heads = shape.num_attention_heads};
 }
 
 BlockSequence load_blocks(WeightLoader& loader, const std::string& tower, const BlockNames& names,

@@ -41,14 +41,12 @@ SiglipConfig read_siglip_layers(const JsonView& vision, SiglipConfig c) {
   return c;
 }
 
-std::vector<std::pair<std::string, std::string>> siglip_facts(
-    const SiglipConfig& c, const std::vector<std::pair<std::string, std::string>>& more) {
-  std::vector<std::pair<std::string, std::string>> facts{
-      {"depth", cat(c.num_hidden_layers)},
-      {"width", cat(c.hidden_size)},
-      {"MLP width", cat(c.intermediate_size)},
-      {"heads", cat(c.num_attention_heads)},
-      {"view", cat(c.view.side_px, "x", c.view.side_px, ", ", c.view.tokens(), " tokens")}};
+Facts siglip_facts(const SiglipConfig& c, const Facts& more) {
+  Facts facts{{"depth", cat(c.num_hidden_layers)},
+              {"width", cat(c.hidden_size)},
+              {"MLP width", cat(c.intermediate_size)},
+              {"heads", cat(c.num_attention_heads)},
+              {"view", cat(c.view.side_px, "x", c.view.side_px, ", ", c.view.tokens(), " tokens")}};
   facts.insert(facts.end(), more.begin(), more.end());
   return facts;
 }

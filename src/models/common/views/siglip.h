@@ -2,12 +2,11 @@
 
 #include <cstdint>
 #include <string>
-#include <utility>
-#include <vector>
 
 #include "core/json.h"
 #include "media/normalize.h"
 #include "models/common/layers.h"
+#include "models/common/model.h"
 #include "models/common/views/inputs.h"
 #include "models/common/weight_loader.h"
 
@@ -38,8 +37,7 @@ struct SiglipConfig {
 [[nodiscard]] SiglipConfig read_siglip_layers(const JsonView& vision, SiglipConfig defaults);
 
 /// The lines about the tower that EncoderGraphModel::facts begins with, and `more`.
-[[nodiscard]] std::vector<std::pair<std::string, std::string>> siglip_facts(
-    const SiglipConfig& config, const std::vector<std::pair<std::string, std::string>>& more = {});
+[[nodiscard]] Facts siglip_facts(const SiglipConfig& config, const Facts& more = {});
 
 /// The tower on a device, without a norm behind its blocks. Move-only.
 struct SiglipTower {
