@@ -17,6 +17,7 @@
 #include "models/registry.h"
 #include "ops/cpu/cpu_kernels.h"
 #include "support/golden.h"
+#include "support/overwriting_kernels.h"
 #include "support/property.h"
 
 namespace fovea::test {
@@ -31,7 +32,8 @@ inline bool is_supported(const std::string& folder) {
 
 using RowBytes = std::vector<std::vector<std::byte>>;  ///< f32 rows of each item
 
-/// A family's golden checkpoint, loaded on the CPU.
+/// A family's golden checkpoint, loaded on the CPU, over kernels that write where those of a GPU
+/// may.
 struct GoldenModel {
   explicit GoldenModel(const std::string& folder)
       : files(checkpoint::read_hf_config(folder)),
@@ -71,7 +73,7 @@ struct GoldenModel {
   }
 
   checkpoint::HfConfig files;
-  std::unique_ptr<Kernels> kernels = make_cpu_kernels(detect_cpu_isa());
+  std::unique_ptr<Kernels> kernels = make_overwriting_kernels(make_cpu_kernels(detect_cpu_isa()));
   std::unique_ptr<Device> device = make_cpu_device(2, *kernels);
   std::unique_ptr<Stream> stream = device->create_stream();
   std::unique_ptr<EncoderGraphModel> model;

@@ -23,34 +23,42 @@ void read_levels(ExecContext& ctx, const Config& c, const Weights& w, const comm
                       .out = levels});
 }
 
-/// x = embedder(patches), or of videos, which come first, video_embedder(first | second)
+/// images = embedder(patches) + positions, of all patches
+/// videos = video_embedder(first | second) + positions, of those of videos, which come first
 void embed_patches(ExecContext& ctx, const Config& c, const Weights& w, const Inputs& in,
-                   TensorView x) {
+                   TensorView images, TensorView videos) {
   const Arena::Scope scope(ctx.arena);
   const common::GridInputs& grid = in.grid;
   const auto& [first, second] = w.video_embedder;
-  const TensorView levels = ctx.arena.tensor(x.dtype, {x.shape[0], w.embedder.in_features});
+  const TensorView levels =
+      ctx.arena.tensor(images.dtype, {images.shape[0], w.embedder.in_features});
   read_levels(ctx, c, w, grid, grid.sources, grid.patches, levels);
-  ops::linear(ctx, {.x = levels, .weight = w.embedder, .rows = grid.patches, .out = x});
-  ops::linear(ctx, {.x = levels, .weight = first, .rows = in.of_videos, .out = x});
+  ops::linear(ctx, {.x = levels, .weight = w.embedder, .rows = grid.patches, .out = images});
+  ops::linear(ctx, {.x = levels, .weight = first, .rows = in.of_videos, .out = videos});
   read_levels(ctx, c, w, grid, in.second, in.of_videos, levels);
-  ops::linear(ctx, {.x = levels, .weight = second, .residual = x, .rows = in.of_videos, .out = x});
+  ops::linear(
+      ctx,
+      {.x = levels, .weight = second, .residual = videos, .rows = in.of_videos, .out = videos});
+  const auto add_positions = [&](LiveRows rows, TensorView x) {
+    ops::add_positions_half_pixel(ctx, {.table = w.position_table.view(),
+                                        .positions = grid.positions,
+                                        .table_height = c.position_side(),
+                                        .table_width = c.position_side(),
+                                        .rows = rows,
+                                        .x = x});
+  };
+  add_positions(grid.patches, images);
+  add_positions(in.of_videos, videos);
 }
 
-/// x = [class rows; patches + positions] of every sequence, [rows of sequences, hidden_size]
+/// x = [class rows; embedded patches] of every sequence, [rows of sequences, hidden_size]
 void make_sequences(ExecContext& ctx, const Config& c, const Weights& w, const Inputs& in,
                     std::int64_t num_patches, TensorView x) {
   const Arena::Scope scope(ctx.arena);
   const std::int64_t first = c.class_rows();
-  const TensorView all = ctx.arena.tensor(x.dtype, {first + num_patches, c.hidden_size});
-  const TensorView patches = row_range(all, first, num_patches);
-  embed_patches(ctx, c, w, in, patches);
-  ops::add_positions_half_pixel(ctx, {.table = w.position_table.view(),
-                                      .positions = in.grid.positions,
-                                      .table_height = c.position_side(),
-                                      .table_width = c.position_side(),
-                                      .rows = in.grid.patches,
-                                      .x = patches});
+  const TensorView all = ctx.arena.tensor(x.dtype, {first + 2 * num_patches, c.hidden_size});
+  embed_patches(ctx, c, w, in, row_range(all, first, num_patches),
+                row_range(all, first + num_patches, num_patches));
   ops::copy_row_blocks(ctx, {.x = w.class_rows.view(),
                              .x_block_rows = 0,
                              .count = first,

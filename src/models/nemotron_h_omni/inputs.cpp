@@ -33,11 +33,12 @@ struct Sequences {
   std::vector<std::int64_t> offsets{0};  ///< as Inputs::cu_seqlens
   std::int64_t patches = 0;
 
-  void add(const ItemPart& part, std::int64_t class_rows) {
+  /// @param first_patch the embedding of the first patch of the batch, as the kind of part has it.
+  void add(const ItemPart& part, std::int64_t class_rows, std::int64_t first_patch) {
     for (std::int64_t seq = 0; seq < part.seqs(); ++seq) {
       for (std::int64_t i = 0; i < class_rows; ++i) embedding.push_back(i);
       for (std::int64_t i = 0; i < part.patches() / part.seqs(); ++i) {
-        embedding.push_back(class_rows + patches++);
+        embedding.push_back(first_patch + patches++);
       }
       offsets.push_back(std::ssize(embedding));
     }
@@ -79,16 +80,19 @@ std::vector<BufferDecl> Inputs::declare(const Processor& processor, const GraphC
   return buffers;
 }
 
-void Inputs::fill(const Processor& processor, const GraphCapacity&, std::span<const ItemPart> parts,
-                  InputWriter& writer) {
+void Inputs::fill(const Processor& processor, const GraphCapacity& capacity,
+                  std::span<const ItemPart> parts, InputWriter& writer) {
   std::vector<ItemPart> sorted(parts.begin(), parts.end());
   // Not of ranges: clang 14 does not compile the range that it returns.
   std::stable_partition(sorted.begin(), sorted.end(), is_video);
   Sequences sequences;
   std::int64_t video_patches = 0;
   std::int64_t video_rows = 0;
+  const std::int64_t as_images = processor.class_rows();
+  const std::int64_t as_videos =
+      as_images + capacity.tokens * processor.processing().geometry.merge_area();
   for (const ItemPart& part : sorted) {
-    sequences.add(part, processor.class_rows());
+    sequences.add(part, processor.class_rows(), is_video(part) ? as_videos : as_images);
     if (!is_video(part)) continue;
     video_patches = sequences.patches;
     video_rows = sequences.offsets.back();

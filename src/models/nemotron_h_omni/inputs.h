@@ -13,9 +13,10 @@ namespace fovea::nemotron_h_omni {
 /// The inputs of the tower: those of a grid, whose positions are places in the square of the longer
 /// side, and which rows are class tokens or patches. Sequences of videos come first.
 struct Inputs {
-  common::GridInputs grid;     ///< its cu_seqlens count patches alone
-  ConstTensorView second;      ///< [patches, 4] i32: as grid.sources, of the second frame of a pair
-  ConstTensorView embedding;   ///< [rows of sequences] i32: places in [class rows; patches]
+  common::GridInputs grid;  ///< its cu_seqlens count patches alone
+  ConstTensorView second;   ///< [patches, 4] i32: as grid.sources, of the second frame of a pair
+  ConstTensorView
+      embedding;  ///< [rows of sequences] i32: places in [class rows; as images; as videos]
   ConstTensorView patch_rows;  ///< [patches] i32: rows of sequences, in the order of items
   ConstTensorView cu_seqlens;  ///< [sequences + 1] i32, class rows included
   LiveRows rows;               ///< of the sequences

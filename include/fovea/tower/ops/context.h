@@ -46,7 +46,8 @@ struct ExecContext {
 ///
 /// The contract of every op: rows [0, live) of the output are computed from rows [0, live) of the
 /// inputs alone. Rows beyond are not read by the CPU backend and not written by it; the CUDA
-/// backend may write finite values there. No live row ever depends on them.
+/// backend may write finite values there, unless the op says that it does not. No live row ever
+/// depends on them.
 struct LiveRows {
   const std::int32_t* count = nullptr;  ///< in device memory; null: all rows are live
 };

@@ -25,7 +25,8 @@ struct PatchifyArgs {
 ///   out[r, ((c * T + f) * P + py) * P + px] =
 ///       table[c][pixels[offset_r + f * frame_stride_r + py * row_stride_r + 3 * px + c]]
 /// The table holds the reference's float arithmetic for each of the 256 byte values, so the result
-/// is exact. Asynchronous; safe to capture.
+/// is exact. Rows beyond the live ones stay as they are on every backend, so that a second call may
+/// cut the first rows over with another table. Asynchronous; safe to capture.
 /// @throws Error(kInvalidArgument) if a shape or dtype does not match the list above;
 /// Error(kUnsupported) on a GPU for patches of more than 40 KiB of pixels.
 /// Source: docs/reference/image_resize.md, "Rescale and normalise" and "Patches".
