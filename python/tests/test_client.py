@@ -242,8 +242,11 @@ def test_published_rows_are_found_under_their_key(client, server):
     assert item.key == "a key-0"
     assert (item.dtype, item.shape) == (encoded.dtype, encoded.shape)
     assert item._array().tobytes() == encoded._array().tobytes()
+    file = client.cached_file("a key-0")
+    assert file.endswith(item._array().tobytes()) and b'"ec_cache"' in file
     assert client.is_cached("a key-0")
     assert client.cached("another") is None
+    assert client.cached_file("another") is None
     assert not client.is_cached("another")
 
 

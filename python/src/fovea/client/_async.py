@@ -77,6 +77,10 @@ class AsyncClient(ServerClient):
         """As Client.cached()."""
         return await self._run(self._calls.cached(key, timeout))
 
+    async def cached_file(self, key: str, *, timeout: Optional[float] = None) -> Optional[Bytes]:
+        """As Client.cached_file()."""
+        return await self._run(self._calls.cached_file(key, timeout))
+
     async def is_cached(self, key: str, *, timeout: Optional[float] = None) -> bool:
         """As Client.is_cached()."""
         return await self._run(self._calls.is_cached(key, timeout))

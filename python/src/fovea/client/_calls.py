@@ -12,7 +12,7 @@ from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
 
 from .._error import Error
 from .._native import Embedding, failed_embedding
-from ._http import Address, Request, ServerError, Steps, Work, checked, error_of, exchange, parse_address
+from ._http import Address, Bytes, Request, ServerError, Steps, Work, checked, error_of, exchange, parse_address
 from ._media import Item, Loader, request_body
 from ._rows import cached_rows, encoded_rows
 
@@ -87,10 +87,14 @@ class Calls:
         return str(response.json().get("status", ""))
 
     def cached(self, key: str, timeout: Optional[float]) -> Steps[Optional[Embedding]]:
+        file = yield from self.cached_file(key, timeout)
+        return None if file is None else cached_rows(file, key)
+
+    def cached_file(self, key: str, timeout: Optional[float]) -> Steps[Optional[Bytes]]:
         path = "/v1/cache/" + urllib.parse.quote(key, safe="")
         response = yield from exchange(Request("GET", path, self._deadline(timeout)))
         if response.status == 200:
-            return cached_rows(response.body, key)
+            return response.body
         error = error_of(response)
         if error.reason != "key_not_found":
             raise error

@@ -11,6 +11,7 @@ from .._native import Embedding, embedding
 from ._http import NOT_JSON, Bytes, quoted
 
 _DTYPES = {"F32": "float32", "BF16": "bfloat16", "F16": "float16", "I64": "int64"}
+_ITEM_BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
 
 _NOT_ROWS = (*NOT_JSON, KeyError, TypeError, AttributeError, OverflowError, struct.error)
 
@@ -19,6 +20,7 @@ class Tensor(NamedTuple):
     dtype: str
     shape: Tuple[int, ...]
     data: memoryview
+    offset: int  # of the data in the file, bytes
 
 
 def _read(file: Bytes) -> Tuple[Dict[str, str], Dict[str, Tensor]]:
@@ -32,7 +34,8 @@ def _read(file: Bytes) -> Tuple[Dict[str, str], Dict[str, Tensor]]:
         begin, end = entry["data_offsets"]
         if not 0 <= begin <= end <= len(elements):
             raise ValueError(f"{name} ends behind the end of the reply")
-        tensors[name] = Tensor(_DTYPES[entry["dtype"]], tuple(entry["shape"]), elements[begin:end])
+        shape = tuple(entry["shape"])
+        tensors[name] = Tensor(_DTYPES[entry["dtype"]], shape, elements[begin:end], 8 + length + begin)
     return metadata, tensors
 
 
@@ -69,6 +72,18 @@ def cached_rows(file: Bytes, key: str) -> Embedding:
     """The embedding of a reply of /v1/cache. These do not say whether it is an image."""
     try:
         return _embedding(key, {"modality": "image", "key": key}, _read(file)[1]["ec_cache"])
+    except _NOT_ROWS as problem:
+        raise _not_rows(problem) from problem
+
+
+def cached_tensor(file: Bytes) -> Tensor:
+    """Where the rows of a reply of /v1/cache are in it, [rows, width]. Its data refer to `file`."""
+    try:
+        tensor = _read(file)[1]["ec_cache"]
+        rows, width = tensor.shape
+        if len(tensor.data) != rows * width * _ITEM_BYTES[tensor.dtype]:
+            raise ValueError(f"{len(tensor.data)} bytes for {rows} x {width} elements of {tensor.dtype}")
+        return tensor
     except _NOT_ROWS as problem:
         raise _not_rows(problem) from problem
 

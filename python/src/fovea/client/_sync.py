@@ -13,6 +13,7 @@ from .._native import Embedding
 from ._calls import Options, ServerClient
 from ._http import (
     Address,
+    Bytes,
     Pause,
     Request,
     Response,
@@ -80,6 +81,11 @@ class Client(ServerClient):
     def cached(self, key: str, *, timeout: Optional[float] = None) -> Optional[Embedding]:
         """The rows that were published under a key; None if there are none."""
         return self._run(self._calls.cached(key, timeout))
+
+    def cached_file(self, key: str, *, timeout: Optional[float] = None) -> Optional[Bytes]:
+        """The file of the rows that were published under a key: safetensors with the tensor `ec_cache`
+        [rows, width]; None if there are none."""
+        return self._run(self._calls.cached_file(key, timeout))
 
     def is_cached(self, key: str, *, timeout: Optional[float] = None) -> bool:
         """Whether there are rows of this key."""
