@@ -13,8 +13,9 @@ PATIENCE = 120  # seconds that a slow machine may take for anything
 
 
 @contextlib.contextmanager
-def served(program, model, *flags):
-    """The URL of a `fovea serve` that is ready; it is gone when the block ends."""
+def served(program, model, *flags, pid=False):
+    """The URL of a `fovea serve` that is ready, with `pid` that of its process, too; it is gone when
+    the block ends."""
     from fovea.client import Client
 
     with tempfile.TemporaryDirectory() as folder:
@@ -28,7 +29,7 @@ def served(program, model, *flags):
                 url = _address(process, address, log)
                 with Client(url, timeout=PATIENCE) as client:
                     client.info()  # waits for the model
-                yield url
+                yield (url, process.pid) if pid else url
             finally:
                 process.kill()
                 process.wait()

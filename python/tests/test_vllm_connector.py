@@ -2,27 +2,34 @@
 base class with the same methods."""
 
 import abc
+import dataclasses
 import logging
+import os
 import pickle
+import signal
 import socket
 import sys
 import types
 
 import pytest
 from conftest import IMAGES, MODEL
-from servers import Scripted, reply, served
+from servers import PATIENCE, Scripted, reply, served
 from test_client import publish
+from test_row_scheduler import ask, settle
 
 import fovea
 from fovea.client import Client
 
+METRICS = "vllm.distributed.ec_transfer.ec_connector.metrics"
+
 
 def stand_in():
     """Modules of vLLM, as far as the connector imports them. Source: vLLM 0.33,
-    vllm/distributed/ec_transfer/ec_connector/base.py."""
+    vllm/distributed/ec_transfer/ec_connector/{base,metrics}.py."""
 
     class ECConnectorBase(abc.ABC):
         def __init__(self, vllm_config, role):
+            self.role = role
             self.is_producer = vllm_config.ec_transfer_config.is_ec_producer
             self.is_consumer = vllm_config.ec_transfer_config.is_ec_consumer
             self._metadata = None
@@ -48,9 +55,25 @@ def stand_in():
         @abc.abstractmethod
         def build_connector_meta(self, scheduler_output): ...
 
+        def ensure_cache_available(self, request, num_computed_tokens): ...
+
+        def take_unavailable_requests(self): ...
+
+    @dataclasses.dataclass
+    class ECConnectorStats:
+        data: dict = dataclasses.field(default_factory=dict)
+
+    class ECConnectorPromMetrics:
+        def __init__(self, config, types, labelnames, labelvalues):
+            self._gauge_cls, self._counter_cls = types["gauge"], types["counter"]
+            self.per_engine_labelvalues = labelvalues
+
     base = types.ModuleType("base")
     base.ECConnectorBase = ECConnectorBase
     base.ECConnectorMetadata = type("ECConnectorMetadata", (), {})
+    base.ECConnectorWorkerMetadata = type("ECConnectorWorkerMetadata", (), {})
+    metrics = types.ModuleType("metrics")
+    metrics.ECConnectorStats, metrics.ECConnectorPromMetrics = ECConnectorStats, ECConnectorPromMetrics
     platforms = types.ModuleType("platforms")
     platforms.current_platform = types.SimpleNamespace(device_type="cpu", is_cuda_alike=lambda: False)
     return {
@@ -58,13 +81,19 @@ def stand_in():
         "vllm.distributed.ec_transfer": types.ModuleType("ec_transfer"),
         "vllm.distributed.ec_transfer.ec_connector": types.ModuleType("ec_connector"),
         "vllm.distributed.ec_transfer.ec_connector.base": base,
+        METRICS: metrics,
         "vllm.platforms": platforms,
     }
 
 
+def forget_modules(patch):
+    for name in ("connector", "interface", "metrics"):
+        patch.delitem(sys.modules, f"fovea.integrations._vllm_{name}", raising=False)
+
+
 @pytest.fixture(scope="module")
-def connector():
-    """Makes connectors of a role, from options."""
+def with_vllm():
+    """vLLM, or modules in its place."""
     with pytest.MonkeyPatch.context() as patch:
         try:
             import vllm.platforms
@@ -74,17 +103,33 @@ def connector():
         except ImportError:
             for name, module in stand_in().items():
                 patch.setitem(sys.modules, name, module)
-            patch.delitem(sys.modules, "fovea.integrations._vllm_connector", raising=False)
-
-        def make(role="WORKER", dtype=None, ec_role="ec_consumer", **options):
-            model = None if dtype is None else types.SimpleNamespace(dtype=dtype)
-            return create(role, model, ec_role, {"start_timeout_s": 0, **options})
-
-        yield make
-        sys.modules.pop("fovea.integrations._vllm_connector", None)
+        forget_modules(patch)
+        yield
+        forget_modules(patch)
 
 
-def create(role, model, ec_role, options):
+@pytest.fixture
+def connector(with_vllm):
+    """Makes connectors of a role, from options."""
+    made = []
+
+    def make(role="SCHEDULER", dtype="bfloat16", ec_role="ec_consumer", parallel=None, **options):
+        made.append(create(role, dtype, ec_role, parallel or {}, {"start_timeout_s": 0, **options}))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.shutdown()
+
+
+def create(role, dtype, ec_role, parallel, options):
+    config = types.SimpleNamespace(
+        model_config=types.SimpleNamespace(dtype=f"torch.{dtype}"),
+        parallel_config=types.SimpleNamespace(
+            **{"nnodes": 1, "distributed_executor_backend": "mp", "pipeline_parallel_size": 1, **parallel}
+        ),
+        max_concurrent_batches=2,
+    )
     try:
         from vllm.config.ec_transfer import ECTransferConfig
         from vllm.distributed.ec_transfer.ec_connector.base import ECConnectorRole
@@ -92,20 +137,18 @@ def create(role, model, ec_role, options):
     except ImportError:
         from fovea.integrations import vllm
 
-        transfer = types.SimpleNamespace(
+        config.ec_transfer_config = types.SimpleNamespace(
             is_ec_producer=ec_role != "ec_consumer",
             is_ec_consumer=ec_role != "ec_producer",
             ec_connector_extra_config=options,
         )
-        config = types.SimpleNamespace(model_config=model, ec_transfer_config=transfer)
-        return vllm.FoveaECConnector(config, role)
-    transfer = ECTransferConfig(
+        return vllm.FoveaECConnector(config, types.SimpleNamespace(name=role))
+    config.ec_transfer_config = ECTransferConfig(
         ec_connector="FoveaECConnector",
         ec_role=ec_role,
         ec_connector_module_path="fovea.integrations.vllm",
         ec_connector_extra_config=options,
     )
-    config = types.SimpleNamespace(model_config=model, ec_transfer_config=transfer)
     return ECConnectorFactory.create_connector(config, getattr(ECConnectorRole, role))
 
 
@@ -116,41 +159,104 @@ def nobody():
         return "http://127.0.0.1:%d" % free.getsockname()[1]
 
 
-def scheduled(scheduler, key):
-    """What the scheduler tells the worker in a step that takes rows of `key`."""
-    feature = types.SimpleNamespace(identifier=key)
-    request = types.SimpleNamespace(mm_features=[feature], get_num_encoder_embeds=lambda index: 1)
-    scheduler.update_state_after_alloc(request, 0)
-    return pickle.loads(pickle.dumps(scheduler.build_connector_meta(None)))  # another process
+def num_rows(server):
+    """Of IMAGES[0]."""
+    with Client(server) as client:
+        (item,) = client.encode(IMAGES[0])
+        return item.shape[0]
 
 
-def test_rows_of_a_server_reach_the_worker(connector, server, nobody, caplog):
+def request_of(key, rows):
+    return ask(key, length=rows)
+
+
+def step(scheduler, *evicted):
+    output = types.SimpleNamespace(free_encoder_mm_hashes=list(evicted))
+    return pickle.loads(pickle.dumps(scheduler.build_connector_meta(output)))  # another process
+
+
+def scheduled(scheduler, request):
+    """What the scheduler tells the worker in a step that takes the item of a request, once it can."""
+    settle(types.SimpleNamespace(ensure=scheduler.ensure_cache_available), request)
+    if scheduler.has_cache_item(request.mm_features[0].identifier):
+        scheduler.update_state_after_alloc(request, 0)
+    return step(scheduler)
+
+
+def loaded(worker, metadata):
+    cache = {}
+    worker.bind_connector_metadata(metadata)
+    worker.start_load_caches(cache)
+    return cache
+
+
+@pytest.mark.parametrize("parallel", [{}, {"nnodes": 2}])  # a file that is mapped; by value
+def test_rows_of_a_server_reach_the_worker(connector, server, nobody, caplog, parallel):
     torch = pytest.importorskip("torch")
     publish(server, "reaches", IMAGES[0])
     with caplog.at_level(logging.WARNING, "fovea"):
-        scheduler = connector("SCHEDULER", fovea_urls=[nobody, server])
-        assert "cannot connect" in caplog.text
+        scheduler = connector(fovea_urls=[nobody, server], parallel=parallel)
+    assert "cannot connect" in caplog.text
     worker = connector("WORKER", fovea_urls=[nobody, server])
-    assert scheduler.has_cache_item("reaches")
-    assert not scheduler.has_cache_item("unknown")
-    worker.bind_connector_metadata(scheduled(scheduler, "reaches"))
-    cache = {"unknown": None}
-    worker.start_load_caches(cache)
+    loads = scheduled(scheduler, request_of("reaches", num_rows(server)))
+    assert (loads.rows["reaches"].data is None) == (not parallel)
     with Client(server) as client:
         (item,) = client.encode(IMAGES[0])
-    assert torch.equal(cache["reaches"], item.torch())
+    assert torch.equal(loaded(worker, loads)["reaches"], item.torch())
+    assert worker.build_connector_worker_meta() is None
+
+
+def test_rows_of_a_folder_are_mapped_while_the_server_is_stopped(connector, program, tmp_path):
+    torch = pytest.importorskip("torch")
+    with served(program, MODEL, "--ec-dir", str(tmp_path)) as url:
+        publish(url, "mapped", IMAGES[0])
+        rows = num_rows(url)
+        with Client(url) as client:
+            (item,) = client.encode(IMAGES[0])
+        scheduler = connector(fovea_urls=[url], ec_dir=str(tmp_path))
+    loads = scheduled(scheduler, request_of("mapped", rows))
+    (tmp_path / "mapped" / "encoder_cache.safetensors").unlink()
+    cache = loaded(connector("WORKER", fovea_urls=[url]), loads)
+    assert torch.equal(cache["mapped"], item.torch())
+
+
+@pytest.mark.parametrize(
+    "parallel", [{"distributed_executor_backend": "ray"}, {"pipeline_parallel_size": 2}]
+)
+def test_rows_travel_by_value_where_a_file_may_be_out_of_reach(connector, server, parallel):
+    publish(server, "far", IMAGES[0])
+    scheduler = connector(fovea_urls=[server], parallel=parallel)
+    assert scheduled(scheduler, request_of("far", num_rows(server))).rows["far"].data is not None
 
 
 def test_what_is_not_published_is_not_loaded(connector, server):
-    scheduler = connector("SCHEDULER", fovea_urls=[server])
-    assert scheduled(scheduler, "unknown").urls == {}
+    scheduler = connector(fovea_urls=[server])
+    assert scheduled(scheduler, request_of("unknown", 1)).rows == {}
 
 
 def test_a_step_ends_with_its_metadata(connector, server):
     publish(server, "step", IMAGES[0])
-    scheduler = connector("SCHEDULER", fovea_urls=[server])
-    assert scheduled(scheduler, "step").urls == {"step": server}
-    assert scheduler.build_connector_meta(None).urls == {}
+    scheduler = connector(fovea_urls=[server])
+    assert set(scheduled(scheduler, request_of("step", num_rows(server))).rows) == {"step"}
+    assert step(scheduler).rows == {}
+
+
+def test_rows_that_cannot_be_read_fail_their_requests_and_end_nothing(connector, server, caplog):
+    torch = pytest.importorskip("torch")
+    publish(server, "vanishes", IMAGES[0])
+    scheduler, worker = connector(fovea_urls=[server]), connector("WORKER", fovea_urls=[server])
+    request = request_of("vanishes", num_rows(server))
+    loads = scheduled(scheduler, request)
+    rows = loads.rows["vanishes"]
+    for gone in (dataclasses.replace(rows, path="/none"), dataclasses.replace(rows, inode=(0, 0))):
+        cache = loaded(worker, dataclasses.replace(loads, rows={"vanishes": gone}))
+        assert torch.equal(cache["vanishes"], torch.zeros(rows.shape, dtype=torch.bfloat16))
+        failures = pickle.loads(pickle.dumps(worker.build_connector_worker_meta()))
+        failures = failures.aggregate(failures)
+        scheduler.update_connector_output(types.SimpleNamespace(ec_connector_worker_meta=failures))
+        assert scheduler.take_unavailable_requests() == {"r"}
+    assert "the rows of vanishes cannot be read" in caplog.text
+    assert scheduler.request_finished(request) == (False, None)
 
 
 def test_another_fingerprint_is_refused_with_both(connector, server):
@@ -170,9 +276,9 @@ def test_servers_that_disagree_are_refused_with_both(connector, program, server)
 def test_another_dtype_is_refused_with_both(connector, server):
     with Client(server) as client:
         dtype = client.info()["dtype"]
-    assert connector(fovea_urls=[server], dtype=f"torch.{dtype}")
+    assert connector(fovea_urls=[server], dtype=dtype)
     with pytest.raises(ValueError, match=f"sends rows of {dtype}, and vLLM computes in float64"):
-        connector(fovea_urls=[server], dtype="torch.float64")
+        connector(fovea_urls=[server], dtype="float64")
 
 
 def test_without_any_server_there_is_no_connector(connector, nobody):
@@ -184,39 +290,113 @@ def test_without_any_server_there_is_no_connector(connector, nobody):
 def test_a_server_that_went_away_has_no_rows(connector, program, caplog):
     with served(program, MODEL) as url:
         publish(url, "away", IMAGES[0])
-        scheduler, worker = connector("SCHEDULER", fovea_urls=[url]), connector(fovea_urls=[url])
-        assert scheduler.has_cache_item("away")
-        loads = scheduled(scheduler, "away")
+        rows = num_rows(url)
+        scheduler = connector(fovea_urls=[url])
+        assert "away" in scheduled(scheduler, request_of("away", rows)).rows
+    step(scheduler, "away")  # evicted
     with caplog.at_level(logging.WARNING, "fovea"):
-        assert not scheduler.has_cache_item("away")
+        assert scheduled(scheduler, request_of("away", rows)).rows == {}
     assert "cannot connect" in caplog.text
-    worker.bind_connector_metadata(loads)
-    with pytest.raises(fovea.Error, match=f"{url}: cannot connect"):
-        worker.start_load_caches({})
 
 
-def test_a_server_that_comes_back_with_another_model_is_passed_over(connector, caplog):
-    def info(fingerprint):
-        return reply(200, {"fingerprint": fingerprint, "dtype": "float32"})
-
-    with Scripted(info("a"), None, None, info("b")) as scripted:
-        scheduler = connector("SCHEDULER", fovea_urls=[scripted.url])
-        assert not scheduler.has_cache_item("key")
-        scheduler._servers._away_until.clear()
-        with caplog.at_level(logging.WARNING, "fovea"):
-            assert not scheduler.has_cache_item("key")
-        assert "got b" in caplog.text
-
-
-def test_rows_that_are_gone_are_an_error(connector, server):
-    with pytest.raises(fovea.Error, match="rows of gone were there and are gone"):
-        connector(fovea_urls=[server])._servers.rows(server, "gone")
+def test_a_server_that_is_stopped_holds_up_nobody_for_long(connector, program):
+    with served(program, MODEL, pid=True) as (url, pid):
+        publish(url, "stopped", IMAGES[0])
+        request = request_of("stopped", num_rows(url))
+        scheduler = connector(fovea_urls=[url], timeout_s=0.3)
+        os.kill(pid, signal.SIGSTOP)
+        assert not scheduler.ensure_cache_available(request, 0)
+        assert scheduler.ensure_cache_available(ask(request_id="text"), 0)
+        assert scheduled(scheduler, request).rows == {}
+        scheduler.request_finished(request)
+        os.kill(pid, signal.SIGCONT)
+        while "stopped" not in scheduled(scheduler, request).rows:  # until a probe has found it
+            scheduler.request_finished(request)
 
 
 def test_a_server_without_a_fingerprint_is_refused(connector):
-    with Scripted(reply(200, {"fingerprint": "", "dtype": "float32"})) as scripted:
+    with Scripted(reply(200, {"fingerprint": "", "dtype": "bfloat16"})) as scripted:
         with pytest.raises(ValueError, match="has no fingerprint"):
             connector(fovea_urls=[scripted.url])
+
+
+class Metric:
+    """A counter or gauge as Prometheus' client has them."""
+
+    made = {}
+
+    def __init__(self, name, text, labelnames, **_):
+        Metric.made[name] = self
+        self.names, self.values = labelnames, {}
+
+    def labels(self, *values):
+        assert len(values) == len(self.names)
+        self.key = values
+        return self
+
+    def inc(self, by):
+        self.values[self.key] = self.values.get(self.key, 0) + by
+
+    def set(self, value):
+        self.values[self.key] = value
+
+
+def prometheus(kind):
+    made = kind.build_prom_metrics(
+        types.SimpleNamespace(ec_transfer_config=None), metric_types(), ["model_name"], {0: ["m"]}
+    )
+    return made, Metric.made
+
+
+def metric_types():
+    try:
+        from prometheus_client import Counter, Gauge, Histogram
+        from vllm.config import VllmConfig  # noqa: F401
+
+        return {Counter: Metric, Gauge: Metric, Histogram: Metric}
+    except ImportError:
+        return {"counter": Metric, "gauge": Metric}
+
+
+def test_counters_are_those_of_vllm(connector, server):
+    publish(server, "counted", IMAGES[0])
+    scheduler = connector(fovea_urls=[server])
+    scheduled(scheduler, request_of("counted", num_rows(server)))
+    scheduled(scheduler, request_of("unknown", 1))
+    stats = scheduler.get_ec_connector_stats()
+    assert scheduler.get_ec_connector_stats() is None
+    kind = type(scheduler)
+    total = kind.build_ec_connector_stats(stats.data).aggregate(kind.build_ec_connector_stats({"found": 1}))
+    assert not total.is_empty()
+    assert total.reduce()["items found"] == 2
+    assert total.reduce()["servers away"] == 0
+    metrics, made = prometheus(kind)
+    metrics.observe(stats.data)
+    metrics.observe(stats.data)
+    assert made["vllm:fovea_items"].values == {("m", "found"): 2, ("m", "absent"): 2}
+    assert made["vllm:fovea_rows_bytes"].values[("m",)] == 2 * stats.data["bytes"] > 0
+    assert made["vllm:fovea_servers_away"].values == {("m",): 0}
+    total.reset()
+    assert total.is_empty()
+
+
+def test_a_vllm_without_background_lookups_is_refused(connector, server, monkeypatch):
+    connector(fovea_urls=[server])
+    base = sys.modules["fovea.integrations._vllm_interface"].ECConnectorBase
+    monkeypatch.delattr(base, "ensure_cache_available")
+    with pytest.raises(ImportError, match="expected vLLM 0.29 or newer"):
+        connector(fovea_urls=[server])
+
+
+def test_a_vllm_without_statistics_and_failures_gets_rows_by_value(connector, server, monkeypatch):
+    forget_modules(monkeypatch)
+    monkeypatch.setitem(sys.modules, METRICS, None)
+    publish(server, "older", IMAGES[0])
+    scheduler = connector(fovea_urls=[server])
+    base = sys.modules["fovea.integrations._vllm_interface"].ECConnectorBase
+    monkeypatch.delattr(base, "take_unavailable_requests")
+    scheduler = connector(fovea_urls=[server])
+    assert scheduled(scheduler, request_of("older", num_rows(server))).rows["older"].data is not None
 
 
 @pytest.mark.parametrize(

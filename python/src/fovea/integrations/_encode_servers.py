@@ -3,26 +3,47 @@
 from __future__ import annotations
 
 import logging
+import threading
 import time
-from typing import Dict, List, Optional, Sequence, Set
+from typing import List, Optional, Sequence
 
 from .._error import Error
-from .._native import Embedding
 from ..client import Client
+from ._row_files import RowFile
 
 _logger = logging.getLogger("fovea.vllm")
 
-# A server that could not be reached is left alone for so long, or every lookup would wait for it.
-_AWAY_SECONDS = 5.0
-_PAUSE_SECONDS = 0.5
+_PAUSE_SECONDS = 0.5  # between two looks at servers that have not started
+_PROBE_SECONDS = 2.0  # that a probe may take
+# How long a server that failed is left alone: at first, and after failures one after the other.
+_SHORTEST_AWAY_SECONDS, _LONGEST_AWAY_SECONDS = 1.0, 30.0
+
+_FAILURES = (Error, ValueError, OSError)
+
+
+class _Server:
+    """A server with its circuit breaker, which is closed while the server is `approved`."""
+
+    def __init__(self, url: str, client: Client) -> None:
+        self.url, self.client = url, client
+        self.approved = False
+        self.disagrees = False
+        self.away_seconds = _SHORTEST_AWAY_SECONDS
+        self.probe_at = 0.0  # of time.monotonic(); of one that is not approved
+        self.problem = ""
 
 
 class EncodeServers:
-    """Servers of one fingerprint. Nothing is taken from a server before its /info agreed, nor after
-    it was away, until it agrees again: it may have come back with another model.
+    """Servers of one fingerprint. A server is asked for rows only while it is approved: its /info has
+    agreed, and it has answered since. One that fails is asked for nothing until a probe in the
+    background, after 1 s and after up to 30 s where it fails again, finds that it agrees: it may
+    have come back with another model. No call but wait() waits for a probe.
 
     `fingerprint` and `dtype` are what is expected; without a fingerprint, that of the first server
-    that answers. One that disagrees is a ValueError while wait() runs, and passed over later."""
+    that answers. One that disagrees is a ValueError while wait() runs, and passed over later. Those
+    that are asked for an item one after the other share `timeout` seconds. `folder` is the --ec-dir
+    of servers on this host: rows that are there are taken from there, also while their server is
+    away, but not while a server disagrees. Thread-safe."""
 
     def __init__(
         self,
@@ -32,71 +53,125 @@ class EncodeServers:
         dtype: Optional[str] = None,
         timeout: float = 5.0,
         api_key: Optional[str] = None,
+        folder: Optional[str] = None,
     ) -> None:
-        self._clients: Dict[str, Client] = {
-            url: Client(url, timeout=timeout, api_key=api_key) for url in urls
-        }
+        self._patience = timeout / max(1, len(urls))
+        self._servers = [_Server(url, Client(url, timeout=self._patience, api_key=api_key)) for url in urls]
         self._fingerprint = fingerprint
         self._fingerprint_of = "the configuration" if fingerprint else ""
         self._dtype = dtype
-        self._approved: Set[str] = set()
-        self._away_until: Dict[str, float] = {}
+        self._folder = folder
+        self._changed = threading.Condition()
+        self._closed = False
 
     def wait(self, seconds: float) -> None:
-        """Returns once one of the servers agrees. @raises Error "unavailable" if none answers within
-        this time, with what each of them said."""
+        """Returns once one of the servers agrees; the others are probed from then on. @raises Error
+        "unavailable" if none answers within this time, with what each of them said."""
         end = time.monotonic() + seconds
         while True:
             problems: List[str] = []
-            for url in self._clients:
+            for server in self._servers:
                 try:
-                    self._approve(url)
+                    self._approve(server)
                 except Error as problem:
                     problems.append(str(problem))
-            if self._approved:
+            if any(server.approved for server in self._servers):
                 for text in problems:
                     _logger.warning("%s; going on without it", text)
-                return
+                break
             if time.monotonic() + _PAUSE_SECONDS >= end:
                 text = f"no fovea server answered within {seconds:g} s (start_timeout_s): "
                 raise Error(text + "; ".join(problems), "unavailable")
             time.sleep(_PAUSE_SECONDS)
+        threading.Thread(target=self._probe_for_ever, name="fovea-probes", daemon=True).start()
 
-    def find(self, key: str) -> Optional[str]:
-        """The URL of a server that has rows of this key."""
-        for url, client in self._clients.items():
-            if self._away_until.get(url, 0.0) > time.monotonic():
+    def find(self, key: str) -> Optional[RowFile]:
+        """The rows of a key from the folder, or the first server that has them; None if none of those
+        that answer has. Takes up to `timeout` seconds, and never fails."""
+        published = self._find_published(key)
+        if published is not None:
+            return published
+        for server in self._servers:
+            if not server.approved:
                 continue
             try:
-                self._approve(url)
-                if client.is_cached(key):
-                    return url
-            except (Error, ValueError) as problem:  # a running vLLM does not end because of a server
-                _logger.warning("%s; looking elsewhere for rows", problem)
-                self._away_until[url] = time.monotonic() + _AWAY_SECONDS
-                self._approved.discard(url)
+                file = server.client.cached_file(key)
+                rows = None if file is None else RowFile.of_bytes(file)
+            except _FAILURES as problem:
+                with self._changed:
+                    if server.approved:  # otherwise another call has failed before, for the same reason
+                        self._fail(server, problem)
+                continue
+            server.away_seconds = _SHORTEST_AWAY_SECONDS
+            if rows is not None:
+                return rows
         return None
 
-    def rows(self, url: str, key: str) -> Embedding:
-        """@raises Error if the rows are gone, or the server is."""
-        self._approve(url)
-        item = self._clients[url].cached(key)
-        if item is None:
-            raise Error(
-                f"{url}: the rows of {key} were there and are gone; give the server more room for rows",
-                "not_found",
-            )
-        return item
+    def num_away(self) -> int:
+        return sum(not server.approved for server in self._servers)
 
     def close(self) -> None:
-        for client in self._clients.values():
-            client.close()
+        with self._changed:
+            self._closed = True
+            self._changed.notify()
+        for server in self._servers:
+            server.client.close()
 
-    def _approve(self, url: str) -> None:
-        if url in self._approved:
-            return
-        info = self._clients[url].info()
-        fingerprint, dtype = str(info.get("fingerprint", "")), str(info.get("dtype", ""))
+    def _find_published(self, key: str) -> Optional[RowFile]:
+        if self._folder is None or any(server.disagrees for server in self._servers):
+            return None
+        try:
+            file = RowFile.published(self._folder, key)
+        except _FAILURES as problem:
+            _logger.warning("%s: the rows of %s cannot be read: %s; asking servers", self._folder, key, problem)
+            return None
+        if file is None or self._dtype in (None, file.dtype):
+            return file
+        text = "%s: the rows of %s are of %s, and vLLM computes in %s; asking servers"
+        _logger.warning(text, self._folder, key, file.dtype, self._dtype)
+        file.close()
+        return None
+
+    def _fail(self, server: _Server, problem: Exception) -> None:
+        """Opens the breaker. Says so once for each reason: a running vLLM does not end because of a
+        server, and its log is not to be full of it."""
+        text = str(problem)
+        if server.url not in text:
+            text = f"{server.url}: {text}"
+        with self._changed:
+            if text != server.problem:
+                _logger.warning("%s; looking elsewhere for rows", text)
+            server.problem = text
+            server.approved = False
+            server.probe_at = time.monotonic() + server.away_seconds
+            server.away_seconds = min(2 * server.away_seconds, _LONGEST_AWAY_SECONDS)
+            self._changed.notify()
+
+    def _probe_for_ever(self) -> None:
+        while (server := self._next_to_probe()) is not None:
+            try:
+                self._approve(server)
+            except _FAILURES as problem:
+                self._fail(server, problem)
+            else:
+                _logger.info("%s: takes part again", server.url)
+                server.problem = ""
+
+    def _next_to_probe(self) -> Optional[_Server]:
+        """A server whose time has come, once it has; None after close()."""
+        with self._changed:
+            while not self._closed:
+                away = [server for server in self._servers if not server.approved]
+                first = min(away, key=lambda server: server.probe_at, default=None)
+                if first is not None and first.probe_at <= time.monotonic():
+                    return first
+                self._changed.wait(None if first is None else first.probe_at - time.monotonic())
+            return None
+
+    def _approve(self, server: _Server) -> None:
+        info = server.client.info(timeout=min(self._patience, _PROBE_SECONDS))
+        server.disagrees = True  # until it is known that it does not
+        url, fingerprint, dtype = server.url, str(info.get("fingerprint", "")), str(info.get("dtype", ""))
         if not fingerprint:
             raise ValueError(
                 f"{url}: has no fingerprint; start it with an encoder cache (--encoder-cache-size)"
@@ -114,4 +189,5 @@ class EncodeServers:
         if self._fingerprint is None:
             self._fingerprint, self._fingerprint_of = fingerprint, url
             _logger.info("%s: rows of the fingerprint %s", url, fingerprint)
-        self._approved.add(url)
+        server.disagrees = False
+        server.approved = True

@@ -3,99 +3,173 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Any, Dict, Optional
-
-from vllm.distributed.ec_transfer.ec_connector.base import ECConnectorBase, ECConnectorMetadata
+import logging
+from typing import TYPE_CHECKING, Any, Dict, Optional, Set, Tuple
 
 from ._encode_servers import EncodeServers
+from ._row_files import Rows
+from ._row_scheduler import RowScheduler
+from ._vllm_interface import (
+    ECConnectorBase,
+    ECConnectorMetadata,
+    ECConnectorWorkerMetadata,
+    check_version,
+    dtype_of,
+    steps_in_flight,
+    takes_rows_by_value,
+)
+from ._vllm_metrics import FoveaPromMetrics, FoveaStats
 
 if TYPE_CHECKING:
     import torch
 
-_OPTIONS = ("fovea_urls", "fingerprint", "timeout_s", "start_timeout_s", "api_key")
+_logger = logging.getLogger("fovea.vllm")
+
+_OPTIONS = ("fovea_urls", "fingerprint", "timeout_s", "start_timeout_s", "api_key", "ec_dir")
 
 
 @dataclasses.dataclass
 class FoveaLoads(ECConnectorMetadata):  # type: ignore[misc]
-    """What the scheduler tells the worker to load: identifier -> URL of the server."""
+    """What the scheduler tells the workers to load, by identifier."""
 
-    urls: Dict[str, str] = dataclasses.field(default_factory=dict)
+    rows: Dict[str, Rows] = dataclasses.field(default_factory=dict)
+
+
+@dataclasses.dataclass
+class FoveaFailures(ECConnectorWorkerMetadata):  # type: ignore[misc]
+    """What workers tell the scheduler: identifiers of rows that they could not read."""
+
+    unreadable: Set[str] = dataclasses.field(default_factory=set)
+
+    def aggregate(self, other: "FoveaFailures") -> "FoveaFailures":
+        return FoveaFailures(self.unreadable | other.unreadable)
 
 
 class FoveaECConnector(ECConnectorBase):  # type: ignore[misc]
-    """Rows of `fovea serve` in vLLM's encoder cache, over HTTP. For vLLM 0.22 and newer, as consumer.
+    """Rows of `fovea serve` in vLLM's encoder cache. For vLLM 0.29 and newer, as consumer.
+
+    The scheduler brings rows in the background, once for all workers, and passes a request over until
+    they are here; workers map them. An item whose rows do not come within `timeout_s` is encoded by
+    vLLM. Neither side waits for a server after the start, and neither fails because of one.
 
     Options in ec_connector_extra_config: `fovea_urls`, the servers, in the order in which they are
     asked; `fingerprint`, what /info of each must say, by default what the first says; `timeout_s` (5)
-    of a request; `start_timeout_s` (60), how long to wait for the first server; `api_key`.
+    until an item is given up; `start_timeout_s` (60), how long to wait for the first server;
+    `api_key`; `ec_dir`, the folder --ec-dir of servers on this host.
     """
 
     def __init__(self, vllm_config: Any, role: Any) -> None:
+        check_version()
         super().__init__(vllm_config=vllm_config, role=role)
         if self.is_producer:
             raise ValueError('FoveaECConnector only takes rows: expected ec_role "ec_consumer"')
-        options = dict(vllm_config.ec_transfer_config.ec_connector_extra_config)
-        unknown = sorted(set(options) - set(_OPTIONS))
-        urls = options.get("fovea_urls")
-        if unknown or not isinstance(urls, (list, tuple)) or not urls:
-            problem = f"fovea_urls is {urls!r}, not a list of URLs"
-            if unknown:
-                problem = f"unknown {', '.join(unknown)}"
-            raise ValueError(f"ec_connector_extra_config: {problem}; expected some of {', '.join(_OPTIONS)}")
+        options = _options(vllm_config)
+        self._unreadable: Set[str] = set()
+        if role.name == "SCHEDULER":
+            self._connect(vllm_config, options)
+
+    def _connect(self, config: Any, options: Dict[str, Any]) -> None:
+        seconds = float(options.get("timeout_s", 5))
         self._servers = EncodeServers(
-            urls,
+            options["fovea_urls"],
             fingerprint=options.get("fingerprint"),
-            dtype=_dtype(vllm_config),
-            timeout=float(options.get("timeout_s", 5)),
+            dtype=dtype_of(config),
+            timeout=seconds,
             api_key=options.get("api_key"),
+            folder=options.get("ec_dir"),
         )
-        self._found: Dict[str, str] = {}
-        self._wanted: Dict[str, str] = {}
         self._servers.wait(float(options.get("start_timeout_s", 60)))
+        self._num_away = 0
+        self._scheduler = RowScheduler(
+            self._servers.find,
+            seconds,
+            steps_in_flight=steps_in_flight(config),
+            by_value=takes_rows_by_value(config),
+        )
 
     def shutdown(self) -> None:
-        self._servers.close()
+        if self.role.name == "SCHEDULER":
+            self._scheduler.close()
+            self._servers.close()
 
     # Of the scheduler.
 
+    def ensure_cache_available(self, request: Any, num_computed_tokens: int) -> bool:
+        return self._scheduler.ensure(request, num_computed_tokens)
+
     def has_cache_item(self, identifier: str) -> bool:
-        return self._where(identifier) is not None
+        return self._scheduler.has(identifier)
 
     def update_state_after_alloc(self, request: Any, index: int) -> None:
-        identifier = request.mm_features[index].identifier
-        url = self._where(identifier)
-        if url is not None:
-            self._wanted[identifier] = url
+        self._scheduler.allocated(request, index)
 
     def build_connector_meta(self, scheduler_output: Any) -> ECConnectorMetadata:
-        loads, self._wanted, self._found = FoveaLoads(self._wanted), {}, {}
-        return loads
+        return FoveaLoads(self._scheduler.step(scheduler_output.free_encoder_mm_hashes))
 
-    # Of the worker.
+    def update_connector_output(self, connector_output: Any) -> None:
+        failures = connector_output.ec_connector_worker_meta
+        if failures:
+            self._scheduler.unreadable(failures.unreadable)
+
+    def take_unavailable_requests(self) -> Set[str]:
+        return self._scheduler.take_unavailable()
+
+    def request_finished(self, request: Any) -> Tuple[bool, Optional[Dict[str, Any]]]:
+        self._scheduler.finished(request)
+        return False, None
+
+    # Of the workers.
 
     def start_load_caches(self, encoder_cache: "Dict[str, torch.Tensor]", **kwargs: Any) -> None:
         device = _device()
-        for identifier, url in self._get_connector_metadata().urls.items():
-            if identifier not in encoder_cache:
-                encoder_cache[identifier] = self._servers.rows(url, identifier).torch().to(device)
+        for identifier, rows in self._get_connector_metadata().rows.items():
+            try:
+                encoder_cache[identifier] = rows.tensor(device)
+            except (OSError, ValueError) as problem:
+                _logger.error("the rows of %s cannot be read: %s; its requests fail", identifier, problem)
+                encoder_cache[identifier] = rows.zeros(device)
+                self._unreadable.add(identifier)
 
     def save_caches(self, encoder_cache: "Dict[str, torch.Tensor]", mm_hash: str, **kwargs: Any) -> None:
         """Nothing: a consumer has no rows for others."""
 
-    def _where(self, identifier: str) -> Optional[str]:
-        """The server with these rows; the same one until the end of a scheduling step."""
-        if identifier not in self._found:
-            url = self._servers.find(identifier)
-            if url is None:
-                return None
-            self._found[identifier] = url
-        return self._found[identifier]
+    def build_connector_worker_meta(self) -> Optional[ECConnectorWorkerMetadata]:
+        unreadable, self._unreadable = self._unreadable, set()
+        return FoveaFailures(unreadable) if unreadable else None
+
+    # Metrics.
+
+    def get_ec_connector_stats(self) -> Optional[FoveaStats]:
+        if self.role.name != "SCHEDULER":
+            return None
+        counters, num_away = self._scheduler.take_counters(), self._servers.num_away()
+        if not counters and num_away == self._num_away:
+            return None
+        self._num_away = num_away
+        return FoveaStats(data={**counters, "servers_away": num_away})
+
+    @classmethod
+    def build_ec_connector_stats(cls, data: Optional[Dict[str, Any]] = None) -> FoveaStats:
+        return FoveaStats(data=dict(data or {}))
+
+    @classmethod
+    def build_prom_metrics(
+        cls, vllm_config: Any, metric_types: Any, labelnames: Any, per_engine_labelvalues: Any
+    ) -> FoveaPromMetrics:
+        return FoveaPromMetrics(vllm_config, metric_types, labelnames, per_engine_labelvalues)
 
 
-def _dtype(vllm_config: Any) -> Optional[str]:
-    """What vLLM computes in, as servers spell it."""
-    dtype = getattr(getattr(vllm_config, "model_config", None), "dtype", None)
-    return None if dtype is None else str(dtype).rpartition(".")[2]
+def _options(vllm_config: Any) -> Dict[str, Any]:
+    """Those of the connector. @raises ValueError for unknown ones, and without servers."""
+    options = dict(vllm_config.ec_transfer_config.ec_connector_extra_config)
+    unknown = sorted(set(options) - set(_OPTIONS))
+    urls = options.get("fovea_urls")
+    if unknown or not isinstance(urls, (list, tuple)) or not urls:
+        problem = f"fovea_urls is {urls!r}, not a list of URLs"
+        if unknown:
+            problem = f"unknown {', '.join(unknown)}"
+        raise ValueError(f"ec_connector_extra_config: {problem}; expected some of {', '.join(_OPTIONS)}")
+    return options
 
 
 def _device() -> str:
