@@ -65,8 +65,7 @@ serve::ServeOptions serve_options(const ServeFlags& flags, Console& console) {
     options.media.allowed_domains = split_commas(flags.allowed_domains);
   }
   if (!flags.publish.options.directory.empty()) options.publisher = flags.publish.options;
-  options.chat.ec_hash =
-      flags.publish.hash == "sha512" ? serve::DigestKind::kSha512 : serve::DigestKind::kSha256;
+  options.chat.ec_hash = serve::digest_kind(flags.publish.hash);
   options.admission.open_admin = serve::open_admin(options.http);
   return options;
 }

@@ -225,10 +225,11 @@ def test_info_and_health(client, engine):
     assert client.health() == "ok"
 
 
-def publish(url, key, path):
-    """Has a server publish rows of an image, as the proxy of vLLM does."""
+def publish(url, key, path, **options):
+    """Has a server publish rows of an image, as the proxy of vLLM does. `options` stand beside the
+    messages."""
     part = {"type": "image_url", "image_url": {"url": data_url(path)}, "uuid": key}
-    body = {"messages": [{"role": "user", "content": [part]}]}
+    body = {"messages": [{"role": "user", "content": [part]}], **options}
     request = urllib.request.Request(
         url + "/v1/chat/completions", json.dumps(body).encode(), {"Content-Type": "application/json"}
     )

@@ -229,6 +229,26 @@ def test_rows_travel_by_value_where_a_file_may_be_out_of_reach(connector, server
     assert scheduled(scheduler, request_of("far", num_rows(server))).rows["far"].data is not None
 
 
+def identifier(**values):
+    """Under which vLLM looks for an item whose request has options: by its own code where it is
+    installed, otherwise what that of 0.32.0 gives for the values of the only test that asks."""
+    try:
+        from vllm.multimodal.hasher import MultiModalHasher
+
+        return MultiModalHasher.hash_kwargs("blake3", **values)
+    except ImportError:
+        return "6a0cb8a47438365430ad4d7937c64ce203c7a0569122e204b47218068301523a"
+
+
+def test_requests_with_options_are_found_under_the_default_hash_of_vllm(connector, program):
+    options = {"rgba_background_color": [255, 255, 255]}
+    key = identifier(model_id="org/m", image="a-uuid", media_io_kwargs=options)
+    with served(program, MODEL, "--ec-model-id", "org/m") as url:
+        publish(url, "a-uuid", IMAGES[0], media_io_kwargs={"image": options})
+        scheduler = connector(fovea_urls=[url])
+        assert set(scheduled(scheduler, request_of(key, num_rows(url))).rows) == {key}
+
+
 def test_what_is_not_published_is_not_loaded(connector, server):
     scheduler = connector(fovea_urls=[server])
     assert scheduled(scheduler, request_of("unknown", 1)).rows == {}

@@ -246,7 +246,7 @@ void add_seldom_publishing_flags(CLI::App& verb, ServeFlags& flags) {
       ->group(kSeldom);
   add_seconds(verb, "--ec-min-age", publish.options.min_age,
               "Age that a file must have before it may go");
-  add_choice(verb, "--ec-hash", publish.hash, {"sha256", "sha512"},
+  add_choice(verb, "--ec-hash", publish.hash, {"blake3", "sha256", "sha512"},
              "vLLM's --mm-hasher-algorithm, for that digest")
       ->group(kSeldom);
 }

@@ -13,7 +13,7 @@ namespace fovea::cli {
 /// The place where rows are published.
 struct PublishFlags {
   serve::PublisherOptions options;
-  std::string hash = "sha256";
+  std::string hash = "blake3";
 };
 
 /// The command line of `fovea serve`; texts become options once all of them are there.

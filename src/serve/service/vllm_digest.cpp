@@ -8,6 +8,7 @@
 #include <map>
 #include <span>
 
+#include "core/blake3.h"
 #include "core/sha256.h"
 #include "fovea/error.h"
 #include "serve/api_error.h"
@@ -85,15 +86,15 @@ bool has_members(const std::optional<JsonView>& object) {
 }  // namespace
 
 DigestKind digest_kind(std::string_view name) {
+  if (name == "blake3") return DigestKind::kBlake3;
   if (name == "sha256") return DigestKind::kSha256;
   if (name == "sha512") return DigestKind::kSha512;
-  throw Error(
-      ErrorCode::kInvalidArgument,
-      "expected sha256 or sha512, got " + shortened(name, 60) +
-          (name == "blake3" ? "; start the consumer with --mm-hasher-algorithm sha256" : ""));
+  throw Error(ErrorCode::kInvalidArgument,
+              "expected blake3, sha256 or sha512, got " + shortened(name, 60));
 }
 
 std::string hex_digest(DigestKind kind, std::string_view bytes) {
+  if (kind == DigestKind::kBlake3) return to_hex(blake3(bytes));
   std::array<unsigned char, EVP_MAX_MD_SIZE> digest{};
   unsigned int size = 0;
   const EVP_MD* const method = kind == DigestKind::kSha256 ? EVP_sha256() : EVP_sha512();

@@ -9,11 +9,10 @@
 
 namespace fovea::serve {
 
-/// Hashes that vLLM knows as --mm-hasher-algorithm, but for its default, blake3.
-enum class DigestKind : std::uint8_t { kSha256, kSha512 };
+/// Hashes that vLLM knows as --mm-hasher-algorithm.
+enum class DigestKind : std::uint8_t { kBlake3, kSha256, kSha512 };
 
-/// The name of a hash: "sha256" or "sha512". @throws Error(kInvalidArgument) for another one; its
-/// message says what to set at the consumer if it is "blake3".
+/// The hash of a name: "blake3", "sha256" or "sha512". @throws Error(kInvalidArgument) for others.
 [[nodiscard]] DigestKind digest_kind(std::string_view name);
 
 /// The values by which an item of a request is identified.

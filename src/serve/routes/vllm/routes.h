@@ -24,7 +24,7 @@ struct ChatOptions {
   /// The consumer's --model, literally: rows of requests with options are then published under the
   /// identifier that vLLM computes, too. Empty: such requests are refused.
   std::string ec_model_id;
-  DigestKind ec_hash = DigestKind::kSha256;
+  DigestKind ec_hash = DigestKind::kBlake3;
 };
 
 /// POST /v1/chat/completions as vLLM's encode server answers it: encodes the media, makes their
