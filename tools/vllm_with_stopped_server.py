@@ -84,7 +84,7 @@ class Language:
         )
         self.engine = AsyncLLM.from_engine_args(AsyncEngineArgs(
             model, dtype=options.dtype, enforce_eager=True, max_model_len=2048, mm_processor_cache_gb=0,
-            enable_prefix_caching=False, ec_transfer_config=transfer,
+            enable_prefix_caching=False, ec_transfer_config=transfer, tensor_parallel_size=options.tensor_parallel_size,
         ))
         self.count = 0
 
@@ -150,6 +150,7 @@ def main():
     parser.add_argument("model", help="checkpoint of Qwen3-VL that vLLM can load")
     parser.add_argument("--fovea", default="fovea", help="the program")
     parser.add_argument("--dtype", default="float32", help="of vLLM and the checkpoint")
+    parser.add_argument("--tensor-parallel-size", type=int, default=1, help="workers of vLLM, which map the same rows")
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--tokens", type=int, default=200, help="of the answer to the request of text")
     parser.add_argument("--timeout", type=float, default=8, help="timeout_s of the connector; more than the text takes")
@@ -157,13 +158,14 @@ def main():
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         server = Server(options.fovea, options.model, pathlib.Path(folder))
-        language = Language(options.model, server.url, options)
         try:
-            times, good, items = asyncio.run(measure(language, server, options))
+            language = Language(options.model, server.url, options)
+            try:
+                times, good, items = asyncio.run(measure(language, server, options))
+            finally:
+                language.engine.shutdown()
         finally:
-            server.signal(signal.SIGCONT)
             server.process.kill()
-            language.engine.shutdown()
     medians = {name: statistics.median(seconds) for name, seconds in times.items()}
     ratio = medians["beside"] / medians["alone"]
     for name, what in (("alone", "text alone"), ("beside", "text beside images whose server is stopped"),
