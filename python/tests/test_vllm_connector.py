@@ -190,6 +190,12 @@ def loaded(worker, metadata):
     return cache
 
 
+def has(name):
+    """Whether this vLLM has a class or method for connectors that older ones have not."""
+    interface = sys.modules["fovea.integrations._vllm_interface"]
+    return hasattr(interface.ECConnectorBase, name) or getattr(interface, name, object) is not object
+
+
 @pytest.mark.parametrize("parallel", [{}, {"nnodes": 2}])  # a file that is mapped; by value
 def test_rows_of_a_server_reach_the_worker(connector, server, nobody, caplog, parallel):
     torch = pytest.importorskip("torch")
@@ -199,7 +205,8 @@ def test_rows_of_a_server_reach_the_worker(connector, server, nobody, caplog, pa
     assert "cannot connect" in caplog.text
     worker = connector("WORKER", fovea_urls=[nobody, server])
     loads = scheduled(scheduler, request_of("reaches", num_rows(server)))
-    assert (loads.rows["reaches"].data is None) == (not parallel)
+    is_mapped = not parallel and has("take_unavailable_requests")
+    assert (loads.rows["reaches"].data is None) == is_mapped
     with Client(server) as client:
         (item,) = client.encode(IMAGES[0])
     assert torch.equal(loaded(worker, loads)["reaches"], item.torch())
@@ -233,8 +240,11 @@ def identifier(**values):
     """Under which vLLM looks for an item whose request has options: by its own code where it is
     installed, otherwise what that of 0.32.0 gives for the values of the only test that asks."""
     try:
+        import vllm
         from vllm.multimodal.hasher import MultiModalHasher
 
+        if tuple(map(int, vllm.__version__.split(".")[:2])) < (0, 31):
+            pytest.skip("vLLM before 0.31 frames values in another way")
         return MultiModalHasher.hash_kwargs("blake3", **values)
     except ImportError:
         return "6a0cb8a47438365430ad4d7937c64ce203c7a0569122e204b47218068301523a"
@@ -265,6 +275,8 @@ def test_rows_that_cannot_be_read_fail_their_requests_and_end_nothing(connector,
     torch = pytest.importorskip("torch")
     publish(server, "vanishes", IMAGES[0])
     scheduler, worker = connector(fovea_urls=[server]), connector("WORKER", fovea_urls=[server])
+    if not has("take_unavailable_requests"):
+        pytest.skip("this vLLM gets rows by value")
     request = request_of("vanishes", num_rows(server))
     loads = scheduled(scheduler, request)
     rows = loads.rows["vanishes"]
@@ -381,6 +393,8 @@ def metric_types():
 def test_counters_are_those_of_vllm(connector, server):
     publish(server, "counted", IMAGES[0])
     scheduler = connector(fovea_urls=[server])
+    if not has("ECConnectorStats"):
+        pytest.skip("this vLLM asks connectors for no statistics")
     scheduled(scheduler, request_of("counted", num_rows(server)))
     scheduled(scheduler, request_of("unknown", 1))
     stats = scheduler.get_ec_connector_stats()
@@ -414,7 +428,7 @@ def test_a_vllm_without_statistics_and_failures_gets_rows_by_value(connector, se
     publish(server, "older", IMAGES[0])
     scheduler = connector(fovea_urls=[server])
     base = sys.modules["fovea.integrations._vllm_interface"].ECConnectorBase
-    monkeypatch.delattr(base, "take_unavailable_requests")
+    monkeypatch.delattr(base, "take_unavailable_requests", raising=False)
     scheduler = connector(fovea_urls=[server])
     assert scheduled(scheduler, request_of("older", num_rows(server))).rows["older"].data is not None
 
