@@ -21,6 +21,7 @@ namespace fovea::serve {
 using Clock = std::chrono::steady_clock;
 
 struct Client;
+class ReplyStream;
 
 /// The part of a request before its body.
 struct RequestHead {
@@ -64,8 +65,11 @@ struct Reply {
   std::string content_type;
   Headers headers;  ///< beside those that the transport adds: length, connection, date, id
   std::vector<BodyPart> body;  ///< sent one after the other
-  std::string error_code;      ///< of an error, for logs and metrics; not sent
-  std::string error_detail;    ///< ApiError::detail, for the log; not sent
+  /// A body that is still to come, in place of `body`; its reading end. Null: there is none.
+  std::shared_ptr<ReplyStream> stream = {};
+  std::optional<std::uint64_t> stream_length = {};  ///< bytes of it, where they are known
+  std::string error_code;                           ///< of an error, for logs and metrics; not sent
+  std::string error_detail;                         ///< ApiError::detail, for the log; not sent
 
   [[nodiscard]] std::size_t size() const;
 };

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <cstdint>
+#include <optional>
 
 namespace fovea::serve {
 namespace {
@@ -89,9 +91,18 @@ void append_header(std::string& head, std::string_view name, std::string_view va
   head += "\r\n";
 }
 
+/// Bytes of the body, where they are known and there is one.
+std::optional<std::uint64_t> length_of(const Reply& reply) {
+  if (!has_body(reply.status)) return std::nullopt;
+  if (reply.stream) return reply.stream_length;
+  return reply.size();
+}
+
 std::string two_digits(int number) {
   return {static_cast<char>('0' + number / 10 % 10), static_cast<char>('0' + number % 10)};
 }
+
+ApiError slow_reader() { return {408, "slow_reader", "the reply is taken too slowly"}; }
 
 }  // namespace
 
@@ -114,9 +125,30 @@ Awaitable<void> write_reply(Stream& stream, ReplyPace pace, std::string head, Tr
     sent += written.bytes;
     now.outcome.bytes_out = sent - std::min(sent, head_size);
     if (!outgoing.is_done() && (time >= idle_until || pace.floor.is_broken(time))) {
-      throw ApiError(408, "slow_reader", "the reply is taken too slowly");
+      throw slow_reader();
     }
   }
+}
+
+Awaitable<void> write_piece(Stream& stream, std::chrono::milliseconds timeout, std::string piece) {
+  stream.set_deadline(Clock::now() + timeout);
+  for (std::string_view rest = piece; !rest.empty();) {
+    const asio::const_buffer buffer(rest.data(), rest.size());
+    const IoResult written = co_await stream.write_some({&buffer, 1});
+    if (written.has_expired) throw slow_reader();
+    if (written.error) throw ClientLeft();
+    rest.remove_prefix(written.bytes);
+  }
+  stream.set_deadline(Clock::time_point::max());
+}
+
+std::string chunk_of(std::string_view bytes) {
+  constexpr int kHexadecimal = 16;
+  std::array<char, 16> size;
+  char* const end =
+      std::to_chars(size.data(), size.data() + size.size(), bytes.size(), kHexadecimal).ptr;
+  std::string chunk(size.data(), end);
+  return chunk.append("\r\n").append(bytes).append("\r\n");
 }
 
 std::string http_date(std::time_t time) {
@@ -134,6 +166,10 @@ std::string http_date(std::time_t time) {
   return text;
 }
 
+bool is_sent_in_chunks(const Reply& reply, const ReplyFrame& frame) {
+  return has_body(reply.status) && reply.stream && !reply.stream_length && frame.takes_chunks;
+}
+
 std::string reply_head(const Reply& reply, const ReplyFrame& frame) {
   std::string head = "HTTP/1.1 " + std::to_string(reply.status) + " ";
   head.append(reason_of(reply.status)).append("\r\n");
@@ -142,7 +178,11 @@ std::string reply_head(const Reply& reply, const ReplyFrame& frame) {
   if (!frame.request_id.empty()) append_header(head, "X-Request-Id", frame.request_id);
   if (!reply.content_type.empty()) append_header(head, "Content-Type", reply.content_type);
   for (const Header& header : reply.headers) append_header(head, header.name, header.value);
-  if (has_body(reply.status)) append_header(head, "Content-Length", std::to_string(reply.size()));
+  if (is_sent_in_chunks(reply, frame)) {
+    append_header(head, "Transfer-Encoding", "chunked");
+  } else if (const auto length = length_of(reply)) {
+    append_header(head, "Content-Length", std::to_string(*length));
+  }
   append_header(head, "Connection", frame.keep_alive ? "keep-alive" : "close");
   return head += "\r\n";
 }

@@ -19,6 +19,9 @@ constexpr std::uint64_t kCheapBody = std::uint64_t{64} << 10;
 constexpr milliseconds kLinger{5'000};
 /// Time for a client of TLS to end the connection in order.
 constexpr milliseconds kTlsShutdown{1'000};
+/// Between two looks at a body that comes piece by piece, where nobody could say that more is
+/// there.
+constexpr milliseconds kLongestWait{1'000};
 /// Time for a reply that says that the server stops.
 constexpr milliseconds kLastReply{1'000};
 
@@ -44,6 +47,18 @@ class Closing {
 
  private:
   PendingReply& pending_;
+};
+
+/// Closes a body that came piece by piece, however its sending ends.
+class StreamClosing {
+ public:
+  explicit StreamClosing(ReplyStream& stream) : stream_(stream) {}
+  ~StreamClosing() { stream_.close(); }
+  StreamClosing(const StreamClosing&) = delete;
+  StreamClosing& operator=(const StreamClosing&) = delete;
+
+ private:
+  ReplyStream& stream_;
 };
 
 /// Runs a handler on a thread that computes. An exception of the handler is the reply.
@@ -330,13 +345,23 @@ ReplyPace Session::pace() const {
 }
 
 Awaitable<bool> Session::send(Transaction& now) {
-  const bool may_follow = may_go_on(now);
+  const bool takes_chunks = !now.framing.is_http_1_0;
+  const bool has_end = !now.reply->stream || now.reply->stream_length || takes_chunks;
+  bool may_follow = may_go_on(now) && has_end;
   const ReplyFrame frame{.server = options_.server_name,
                          .request_id = now.head.id,
                          .now = std::time(nullptr),
-                         .keep_alive = may_follow};
+                         .keep_alive = may_follow,
+                         .takes_chunks = takes_chunks};
+  const bool in_chunks = is_sent_in_chunks(*now.reply, frame);
+  const bool is_streamed =
+      now.reply->stream && now.head.method != "HEAD" && has_body(now.outcome.status);
   try {
     co_await write_reply(stream_, pace(), reply_head(*now.reply, frame), now);
+    if (is_streamed && !co_await send_stream(now, in_chunks)) {
+      may_follow = false;
+      now.outcome.error_code = "reply_broken_off";
+    }
   } catch (const ClientLeft&) {
     now.client_left = true;
   } catch (const ApiError& slow) {
@@ -345,6 +370,54 @@ Awaitable<bool> Session::send(Transaction& now) {
   }
   now.reply.reset();
   co_return may_follow && !now.client_left;
+}
+
+Awaitable<bool> Session::send_stream(Transaction& now, bool in_chunks) {
+  ReplyStream& body = *now.reply->stream;
+  const StreamClosing closing(body);
+  body.on_change([executor = stream_.executor(), changed = changed_] {
+    try {
+      asio::post(executor, [changed] { changed->notify(); });
+    } catch (const std::bad_alloc&) {
+      // The connection looks again after a while.
+    }
+  });
+  change_to(SessionState::kWorking);
+  watch_.start(shared_from_this());
+  bool is_whole = false;
+  std::exception_ptr thrown;
+  try {
+    is_whole = co_await relay(body, now, in_chunks);
+  } catch (...) {
+    thrown = std::current_exception();
+  }
+  co_await watch_.stop();
+  change_to(SessionState::kTalking);
+  if (thrown) std::rethrow_exception(thrown);
+  co_return is_whole;
+}
+
+Awaitable<bool> Session::relay(ReplyStream& body, Transaction& now, bool in_chunks) {
+  for (;;) {
+    ReplyStream::Piece piece = body.take();
+    if (watch_.client_left()) throw ClientLeft();
+    if (is_aborted_) throw ApiError(503, "draining", "the server stops");
+    const std::size_t size = piece.bytes.size();
+    if (size > 0) {
+      // Not in one expression, whose temporary GCC 12 would destroy twice.
+      std::string bytes = std::move(piece.bytes);
+      if (in_chunks) bytes = chunk_of(bytes);
+      co_await write_piece(stream_, options_.reply_idle_timeout, std::move(bytes));
+      now.outcome.bytes_out += size;
+    }
+    if (piece.has_ended) {
+      if (piece.is_whole && in_chunks) {
+        co_await write_piece(stream_, options_.reply_idle_timeout, chunk_of({}));
+      }
+      co_return piece.is_whole;
+    }
+    if (size == 0) co_await changed_->wait_until(Clock::now() + kLongestWait);
+  }
 }
 
 Awaitable<bool> Session::drop_body(std::uint64_t size) {

@@ -9,6 +9,7 @@
 #include "serve/http/connections.h"
 #include "serve/http/listening_socket.h"
 #include "serve/http/pending_reply.h"
+#include "serve/http/reply_stream.h"
 #include "serve/http/reply_writer.h"
 #include "serve/http/stream.h"
 #include "serve/http/transaction.h"
@@ -89,6 +90,10 @@ class Session : public std::enable_shared_from_this<Session> {
   [[nodiscard]] Awaitable<void> await_reply(Transaction& now);
   /// @return whether another request may follow the reply.
   [[nodiscard]] Awaitable<bool> send(Transaction& now);
+  /// Sends the body of a reply as it comes, while the client is watched. @return whether all came.
+  [[nodiscard]] Awaitable<bool> send_stream(Transaction& now, bool in_chunks);
+  /// @throws ClientLeft, ApiError(408, "slow_reader"), ApiError(503, "draining").
+  [[nodiscard]] Awaitable<bool> relay(ReplyStream& body, Transaction& now, bool in_chunks);
   /// Reads and drops the body of a refused request. @return whether all of it came.
   [[nodiscard]] Awaitable<bool> drop_body(std::uint64_t size);
   [[nodiscard]] Awaitable<void> close(const Transaction& last);

@@ -10,6 +10,7 @@
 
 #include "raw_client.h"
 #include "serve/api_error.h"
+#include "serve/http/reply_stream.h"
 #include "serve/http/server.h"
 
 namespace fovea::test {
@@ -99,6 +100,7 @@ inline serve::HttpOptions loopback() {
 ///   GET  /refuse  throws ApiError(422, "decode_failed")
 ///   GET  /drop    forgets the request
 ///   GET  /big     `big_parts` parts of 1 MiB
+///   GET  /stream  what wait_stream() returns; with ?LENGTH, its length
 class TestServer {
  public:
   explicit TestServer(serve::HttpOptions options = loopback(), serve::Gate gate = {}) {
@@ -143,6 +145,19 @@ class TestServer {
   /// Until clients of that many held requests have left.
   bool wait_gone(std::size_t count) {
     return watched_.wait_for([&] { return gone_ >= count; });
+  }
+  /// The body of the last request for /stream, once it is there.
+  std::shared_ptr<serve::ReplyStream> wait_stream() {
+    std::shared_ptr<serve::ReplyStream> stream;
+    watched_.wait_for([&] {
+      stream = std::exchange(stream_, nullptr);
+      return stream != nullptr;
+    });
+    return stream;
+  }
+  /// Until the readers of so many streams want no more, and there was room again so often.
+  bool wait_told(std::size_t closed, std::size_t room = 0) {
+    return watched_.wait_for([&] { return closed_ >= closed && room_ >= room; });
   }
   std::vector<Observed> wait_observed(std::size_t count) {
     std::vector<Observed> copy;
@@ -195,6 +210,7 @@ class TestServer {
       throw serve::ApiError(422, "decode_failed", "no picture", "items[0]");
     });
     add("GET", "/drop", [](const Exchange&) {});
+    add("GET", "/stream", [this](const Exchange& x) { stream(x); });
     add("GET", "/big", [this](const Exchange& x) {
       serve::Reply reply = text_reply(200, "application/octet-stream", "");
       for (int i = 0; i < big_parts; ++i) {
@@ -203,6 +219,16 @@ class TestServer {
       }
       x->reply(std::move(reply));
     });
+  }
+  void stream(const Exchange& exchange) {
+    const auto stream = std::make_shared<serve::ReplyStream>(
+        [this](bool more) { watched_.change([&] { ++(more ? room_ : closed_); }); });
+    serve::Reply reply{.status = 200, .content_type = "text/plain"};
+    reply.stream = serve::ReplyStream::reading_end(stream);
+    const std::string& length = exchange->request().query;
+    if (!length.empty()) reply.stream_length = std::stoul(length);
+    exchange->reply(std::move(reply));
+    watched_.change([&] { stream_ = stream; });
   }
   void hold(const Exchange& exchange) {
     // Counts at once if the client has left already.
@@ -238,6 +264,9 @@ class TestServer {
   std::vector<Exchange> held_;
   std::vector<std::unique_ptr<Stop>> stops_;
   std::size_t gone_ = 0;
+  std::shared_ptr<serve::ReplyStream> stream_;
+  std::size_t closed_ = 0;
+  std::size_t room_ = 0;
   bool is_released_ = false;
   std::vector<Observed> observed_;
   Tasks tasks_;
