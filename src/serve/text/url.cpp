@@ -24,13 +24,14 @@ bool is_plain(char c) {
 /// backslash for a slash.
 bool is_hostile(char c) { return static_cast<unsigned char>(c) < ' ' || c == 0x7f || c == '\\'; }
 
-/// A target with %20 and the like for what does not stand in a URL as it is.
+/// Text with %20 and the like for all characters but those that `is_kept` names.
 /// Source: RFC 3986, section 2.1.
-std::string percent_encoded(std::string_view target) {
+template <class IsKept>
+std::string encoded_but(std::string_view text, const IsKept& is_kept) {
   constexpr std::string_view kDigits = "0123456789ABCDEF";
   std::string encoded;
-  for (const char c : target) {
-    if (is_plain(c)) {
+  for (const char c : text) {
+    if (is_kept(c)) {
       encoded += c;
       continue;
     }
@@ -155,7 +156,7 @@ std::optional<Url> parse_url(std::string_view text) {
   Url url;
   url.is_https = begins_with(text, "https");
   url.port = url.is_https ? 443 : 80;
-  url.target = percent_encoded(target);
+  url.target = encoded_but(target, is_plain);
   if (!url.target.starts_with('/')) url.target.insert(0, 1, '/');
   if (!set_authority(url, authority)) return std::nullopt;
   return url;
@@ -199,6 +200,13 @@ std::optional<std::string> percent_decoded(std::string_view text) {
     text.remove_prefix(3);
   }
   return plain;
+}
+
+std::string percent_encoded(std::string_view text) {
+  return encoded_but(text, [](char c) {
+    return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+           std::string_view("-._~").find(c) != std::string_view::npos;
+  });
 }
 
 }  // namespace fovea::serve

@@ -54,5 +54,7 @@ inline constexpr std::size_t kMaxUrlBytes = 8192;
 /// Text with %41 and the like replaced; nothing for a '%' without two hexadecimal digits.
 /// Source: RFC 3986, section 2.1.
 [[nodiscard]] std::optional<std::string> percent_decoded(std::string_view text);
+/// Text with all but letters, digits and "-._~" percent-encoded: a segment of a path.
+[[nodiscard]] std::string percent_encoded(std::string_view text);
 
 }  // namespace fovea::serve

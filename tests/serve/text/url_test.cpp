@@ -138,5 +138,10 @@ TEST(PercentDecoded, ReplacesEscapes) {
     EXPECT_EQ(percent_decoded(broken), std::nullopt) << broken;
 }
 
+TEST(PercentEncoded, KeepsLettersDigitsAndFourMarks) {
+  EXPECT_EQ(percent_encoded("aZ09-._~"), "aZ09-._~");
+  EXPECT_EQ(percent_encoded("a/b c?\xc3\xa9%"), "a%2Fb%20c%3F%C3%A9%25");
+}
+
 }  // namespace
 }  // namespace fovea::serve

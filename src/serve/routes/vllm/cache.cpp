@@ -10,26 +10,10 @@
 #include "serve/http/exchange.h"
 #include "serve/http/message.h"
 #include "serve/rows/body_builder.h"
+#include "serve/text/url.h"
 
 namespace fovea::serve {
 namespace {
-
-/// Text with all but letters, digits and "-._~" percent-encoded.
-std::string percent_encoded(std::string_view text) {
-  constexpr std::string_view kDigits = "0123456789ABCDEF";
-  constexpr std::string_view kPlain =
-      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-._~";
-  std::string encoded;
-  for (const char character : text) {
-    const auto byte = static_cast<unsigned char>(character);
-    if (kPlain.find(character) != kPlain.npos) {
-      encoded += character;
-    } else {
-      encoded += {'%', kDigits[byte >> 4U], kDigits[byte & 0xfU]};
-    }
-  }
-  return encoded;
-}
 
 /// The file, without a copy of the rows.
 Reply file_reply(const std::shared_ptr<const Embedding>& item, const std::shared_ptr<void>& room) {
