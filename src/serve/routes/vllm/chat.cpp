@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
-#include "core/sha256.h"
 #include "serve/api_error.h"
 #include "serve/http/message.h"
+#include "serve/routes/content_key.h"
 #include "serve/routes/conversation.h"
 #include "serve/routes/processing_options.h"
 #include "serve/routes/vllm/part_metadata.h"
@@ -68,21 +68,6 @@ NamedPart name_part(const ChatOptions& chat, const ProcessingOptions& options,
           .key = key,
           .digest = digest_of(chat, options, part),
           .has_uuid = part.uuid.has_value()};
-}
-
-std::string sha256_of(std::span<const std::uint8_t> bytes) {
-  return sha256_hex({reinterpret_cast<const char*>(bytes.data()), bytes.size()});
-}
-
-/// A name for the rows of an item that depends on all they depend on.
-std::string content_key(const MediaItem& item, const std::string& fingerprint) {
-  JsonArray frames;
-  if (const auto* const encoded = std::get_if<EncodedFrames>(&item.source)) {
-    for (const MediaBytes& frame : encoded->frames) frames.add(sha256_of(frame.view()));
-  }
-  const JsonArray about = JsonArray::of(fingerprint, to_string(item.modality), item.fps,
-                                        sha256_of(item.content()), frames);
-  return sha256_hex(to_json_text(about));
 }
 
 /// Makes the rows available under a name. @return whether they can be fetched.
@@ -187,11 +172,6 @@ Reply make_reply(Chat& chat, const std::vector<NamedPart>& parts, const std::str
                " reason=\"vLLM encodes this family itself when pixels are forwarded\"");
   }
   return made;
-}
-
-/// Whether the engine names rows itself.
-bool has_keys(const EngineOptions& engine) {
-  return engine.encoder_cache_bytes > 0 || engine.encoder_device_cache_size > 0;
 }
 
 void handle(const std::shared_ptr<Chat>& chat, const std::shared_ptr<Exchange>& exchange) {
