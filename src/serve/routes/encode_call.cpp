@@ -14,17 +14,22 @@
 namespace fovea::serve {
 namespace {
 
-Reply reply_of(const EncodeCall& call, double fetch_ms, Clock::time_point arrival, JobReply reply) {
+/// A call with what takes its rows.
+struct SharedCall {
+  EncodeCall call;
+  TakeRows take;
+};
+
+void hand_on(const TakeRows& take, double fetch_ms, Clock::time_point arrival, JobReply reply) {
   if (reply.error) std::rethrow_exception(reply.error);
   Headers headers = encoding_headers(reply, fetch_ms, arrival);
-  Reply made = call.make_reply(std::move(reply));
-  std::ranges::move(headers, std::back_inserter(made.headers));
-  return made;
+  take(std::move(reply), std::move(headers));
 }
 
 void encode(Service& service, const std::shared_ptr<Exchange>& exchange,
-            const std::shared_ptr<EncodeCall>& call, const CallBounds& bounds,
+            const std::shared_ptr<SharedCall>& shared, const CallBounds& bounds,
             ResolvedMedia media) {
+  const EncodeCall* const call = &shared->call;
   Job job;
   job.items = service.plan(std::move(media.items), bounds);
   if (call->look) call->look(job.items);
@@ -33,10 +38,12 @@ void encode(Service& service, const std::shared_ptr<Exchange>& exchange,
   job.reply_factor = call->reply_factor;
   job.bounds = bounds;
   const double fetch_ms = media.counts.fetch_ms;
-  service.encode(std::move(job), [exchange, call, fetch_ms](JobReply reply) {
-    send_reply(*exchange, [&] {
-      return reply_of(*call, fetch_ms, exchange->request().arrival, std::move(reply));
-    });
+  service.encode(std::move(job), [exchange, shared, fetch_ms](JobReply reply) {
+    try {
+      hand_on(shared->take, fetch_ms, exchange->request().arrival, std::move(reply));
+    } catch (...) {
+      exchange->fail();
+    }
   });
 }
 
@@ -52,12 +59,24 @@ void send_reply(Exchange& exchange, const std::function<Reply()>& make_reply) no
 
 void encode_and_reply(const Encoder& encoder, const std::shared_ptr<Exchange>& exchange,
                       EncodeCall call) {
+  auto make_reply = std::move(call.make_reply);
+  encode_and_hand_on(encoder, exchange, std::move(call),
+                     [exchange, make_reply = std::move(make_reply)](JobReply reply, Headers about) {
+                       Reply made = make_reply(std::move(reply));
+                       std::ranges::move(about, std::back_inserter(made.headers));
+                       exchange->reply(std::move(made));
+                     });
+}
+
+void encode_and_hand_on(const Encoder& encoder, const std::shared_ptr<Exchange>& exchange,
+                        EncodeCall call, TakeRows take) {
   check_item_count(call.media.size(), encoder.limits.max_items);
   const CallBounds bounds{.stop = exchange->gone(),
                           .deadline = std::min(exchange->request().deadline, call.deadline)};
-  const auto shared = std::make_shared<EncodeCall>(std::move(call));
-  const SharedJson json = std::move(shared->json);  // until the media have been read out of it
-  encoder.media.resolve(std::move(shared->media), bounds, client_name(exchange->request()),
+  const auto shared =
+      std::make_shared<SharedCall>(SharedCall{.call = std::move(call), .take = std::move(take)});
+  const SharedJson json = std::move(shared->call.json);  // until the media have been read out of it
+  encoder.media.resolve(std::move(shared->call.media), bounds, client_name(exchange->request()),
                         [&service = encoder.service, exchange, shared, bounds](
                             ResolvedMedia media, const std::exception_ptr& error) {
                           try {

@@ -36,8 +36,12 @@ struct EncodeCall {
   /// Sees the items before they are encoded; may be empty.
   std::function<void(std::span<const PlannedItem> items)> look;
   /// Makes the reply, on a worker thread; what it throws is the reply.
-  std::function<Reply(JobReply reply)> make_reply;
+  std::function<Reply(JobReply reply)> make_reply = {};
 };
+
+/// Takes rows and the headers that say how they were encoded, on a worker thread; what it throws is
+/// the reply.
+using TakeRows = std::function<void(JobReply reply, Headers headers)>;
 
 /// Runs `make_reply` and sends what it returns or throws.
 void send_reply(Exchange& exchange, const std::function<Reply()>& make_reply) noexcept;
@@ -48,6 +52,11 @@ void send_reply(Exchange& exchange, const std::function<Reply()>& make_reply) no
 /// @throws ApiError(400, "too_many_items"), and what MediaSource::resolve() throws.
 void encode_and_reply(const Encoder& encoder, const std::shared_ptr<Exchange>& exchange,
                       EncodeCall call);
+
+/// The same, but for the reply: `take` gets the rows, and sees to it. `call.make_reply` is not
+/// asked.
+void encode_and_hand_on(const Encoder& encoder, const std::shared_ptr<Exchange>& exchange,
+                        EncodeCall call, TakeRows take);
 
 /// Reads a request to encode; what it throws is the reply.
 using ReadCall = std::function<EncodeCall(const Encoder& encoder, const Request& request,
