@@ -37,6 +37,7 @@ void add_verbs(CLI::App& app, Program& program) {
   add_inspect(app, program);
   add_verify(app, program);
   add_serve(app, program);
+  add_proxy(app, program);
   add_bench(app, program);
   add_env(app, program);
   add_version(app, program);

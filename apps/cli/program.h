@@ -27,6 +27,7 @@ void add_plan(CLI::App& app, Program& program);
 void add_inspect(CLI::App& app, Program& program);
 void add_verify(CLI::App& app, Program& program);
 void add_serve(CLI::App& app, Program& program);
+void add_proxy(CLI::App& app, Program& program);
 void add_bench(CLI::App& app, Program& program);
 void add_env(CLI::App& app, Program& program);
 void add_version(CLI::App& app, Program& program);

@@ -1,4 +1,4 @@
-// fovea serve: what its flags ask for. What the server does is in src/serve.
+// fovea serve, fovea proxy: what their flags ask for. What the servers do is in src/serve.
 #include "serve/serve.h"
 
 #include <filesystem>
@@ -70,8 +70,18 @@ serve::ServeOptions serve_options(const ServeFlags& flags, Console& console) {
   return options;
 }
 
+/// What a proxy needs beside the flags of a server.
+void check_proxy(const ServeFlags& flags, const serve::ServeOptions& options) {
+  if (!options.llm) return;
+  if (options.llm->urls.empty()) throw UsageError("--llm is required: the URL of a language model");
+  if (flags.engine.options.video_pruning_rate > 0) {
+    throw UsageError("--video-pruning-rate: a language model takes no pruned videos as parts");
+  }
+}
+
 int run_serve(const ServeFlags& flags, Console& console) {
   serve::ServeOptions options = serve_options(flags, console);
+  check_proxy(flags, options);
   if (flags.configuration.print) {
     std::cout << settings_table(flags.configuration.settings);
     return kExitOk;
@@ -96,7 +106,35 @@ Examples:
     'localhost:8080/v1/encode?output.format=safetensors' -o rows.safetensors
   fovea serve ./Qwen3-VL --host 0.0.0.0 --api-key-file keys.txt --media-url-policy none)";
 
+constexpr const char* kProxyFooter =
+    R"(Takes chats of OpenAI's protocol, encodes their images and videos here, sends the rows in their
+place to a language model, and streams its answer back. vLLM is started with --enable-mm-embeds for it:
+
+  vllm serve ./Qwen3-VL --port 8001 --enable-mm-embeds
+  fovea proxy ./Qwen3-VL --llm http://localhost:8001 --port 8080
+
+then clients use http://localhost:8080/v1 as their base URL. With several --llm a request goes to the one
+with the fewest, or back to the one that has had its images. /v1/encode and the other routes of `fovea
+serve` that encode are there, too. Every flag may also be given in the environment (--llm: FOVEA_LLM,
+separated by commas) or in a file (--config). --print-config lists all flags; docs/proxy.md explains
+them.
+
+Examples:
+  fovea proxy ./Qwen3-VL --llm http://10.0.0.1:8000 --llm http://10.0.0.2:8000 --port 8080
+  fovea proxy ./Qwen3-VL --llm https://llm.example.org --llm-api-key SECRET --api-key-file keys.txt)";
+
 }  // namespace
+
+void add_proxy(CLI::App& app, Program& program) {
+  CLI::App* verb =
+      app.add_subcommand("proxy", "Encode the images of chats, and let language models answer");
+  verb->footer(kProxyFooter);
+  const auto flags = std::make_shared<ServeFlags>();
+  add_proxy_flags(*verb, *flags);
+  verb->callback([flags, &program] {
+    program.action = [flags, &program] { return run_serve(*flags, program.console); };
+  });
+}
 
 void add_serve(CLI::App& app, Program& program) {
   CLI::App* verb = app.add_subcommand("serve", "Encode over HTTP, for vLLM and other clients");

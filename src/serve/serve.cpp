@@ -12,6 +12,7 @@
 #include "fovea/version.h"
 #include "serve/background_read.h"
 #include "serve/routes/admin/routes.h"
+#include "serve/routes/llm/routes.h"
 #include "serve/routes/routes.h"
 #include "serve/routes/vllm/routes.h"
 #include "serve/server_files.h"
@@ -41,6 +42,14 @@ std::optional<Publisher> publisher_of(const ServeOptions& options) {
   return std::optional<Publisher>(std::in_place, *options.publisher);
 }
 
+std::optional<Forwarder> forwarder_of(const ServeOptions& options, LogSink& log) {
+  if (!options.llm) return std::nullopt;
+  UpstreamOptions llm = *options.llm;
+  const bool has_keys = !options.admission.api_keys.empty() || !options.api_key_file.empty();
+  llm.key.passes_client_keys = !has_keys;
+  return std::optional<Forwarder>(std::in_place, std::move(llm), &log);
+}
+
 /// All parts of a running server. Later ones refer to earlier ones.
 class Running {
  public:
@@ -51,6 +60,7 @@ class Running {
         trace_(options_.profile_dir),
         store_(options_.row_store_bytes),
         publisher_(publisher_of(options_)),
+        forwarder_(forwarder_of(options_, log)),
         service_(service_options()),
         media_(media_options()),
         encoder_{service_, media_, options_.limits},
@@ -62,6 +72,7 @@ class Running {
   ~Running() {
     server_.stop(milliseconds(0));
     service_.stop(milliseconds(0));
+    if (forwarder_) forwarder_->stop();  // whose requests hold memory of the service
   }
   Running(const Running&) = delete;
   Running& operator=(const Running&) = delete;
@@ -74,6 +85,8 @@ class Running {
   [[nodiscard]] HttpOptions http_options();
   [[nodiscard]] Server::Parts server_parts(const ServerFiles& files);
   [[nodiscard]] Router make_router();
+  /// Adds the routes that encode for consumers who look for rows elsewhere.
+  void add_row_places(Router& router);
   void observe(const Served& served);
   /// Waits until a signal asks for the end. @throws Error if the model cannot be loaded.
   void wait_for_end(const Signals& signals);
@@ -87,6 +100,7 @@ class Running {
   Trace trace_;
   RowStore store_;  // these two outlive the threads of the service, which write replies
   std::optional<Publisher> publisher_;
+  std::optional<Forwarder> forwarder_;
   Service service_;
   MediaSource media_;
   Encoder encoder_;
@@ -131,25 +145,35 @@ Server::Parts Running::server_parts(const ServerFiles& files) {
           .tls = files.tls};
 }
 
+void Running::add_row_places(Router& router) {
+  Publisher* publisher = publisher_ ? &*publisher_ : nullptr;
+  for (Route& route : cache_routes(service_, store_, publisher)) router.add(std::move(route));
+  router.add(chat_route(encoder_, {store_, publisher}, options_.chat));
+}
+
 Router Running::make_router() {
   Router router;
   const auto add = [&router](std::vector<Route> routes) {
     for (Route& route : routes) router.add(std::move(route));
   };
   add(health_routes(service_, options_.build_id));
-  add(model_routes(service_));
+  if (forwarder_) {
+    add(llm_routes(*forwarder_));
+    router.add(llm_chat_route(encoder_, *forwarder_));
+  } else {
+    add(model_routes(service_));
+    add_row_places(router);
+  }
   router.add(encode_route(encoder_));
   router.add(plan_route(encoder_));
   add(embedding_routes(encoder_));
   router.add(embed_route(encoder_));
   add(kserve_routes(encoder_));
-  Publisher* publisher = publisher_ ? &*publisher_ : nullptr;
   add(profile_routes(service_, trace_));
-  add(cache_routes(service_, store_, publisher));
-  router.add(chat_route(encoder_, {store_, publisher}, options_.chat));
   router.add(metrics_route({.service = &service_,
                             .admission = &admission_,
                             .requests = &metrics_,
+                            .forwarder = forwarder_ ? &*forwarder_ : nullptr,
                             .http = [this] { return server_.stats(); },
                             .build_id = options_.build_id}));
   router.add(page_route());

@@ -11,6 +11,7 @@
 #include "serve/routes/vllm/routes.h"
 #include "serve/service/admission.h"
 #include "serve/service/service.h"
+#include "serve/upstream/forwarder.h"
 
 namespace fovea::serve {
 
@@ -25,6 +26,7 @@ struct ServeOptions {
   std::int64_t row_store_bytes = std::int64_t{1} << 30;  ///< of rows behind /v1/cache
   std::optional<PublisherOptions> publisher;             ///< absent: no folder is written to
   ChatOptions chat;
+  std::optional<UpstreamOptions> llm;  ///< a proxy of these language models; absent: an encoder
   std::chrono::milliseconds drain_delay{0};
   std::chrono::milliseconds shutdown_timeout{30'000};
   std::string profile_dir;   ///< where profiles are written; empty: nowhere

@@ -84,7 +84,8 @@ const std::map<std::string, Arrows> kAllowedInside{
       {"service", {kApiError, "text", "http"}},
       {"media", {kApiError, "text", "http", "service"}},
       {"metrics", {kApiError, "http", "rows", "service", "media"}},
-      {"routes", {kApiError, "text", "http", "rows", "service", "media", "metrics"}}}},
+      {"upstream", {kApiError, "text", "http", "metrics"}},
+      {"routes", {kApiError, "text", "http", "rows", "service", "media", "metrics", "upstream"}}}},
     // What protocols share stands beside their folders, which do not know each other.
     {"src/serve/routes",
      {{".", {}},
@@ -92,6 +93,7 @@ const std::map<std::string, Arrows> kAllowedInside{
       {"cohere", {"."}},
       {"fovea", {"."}},
       {"kserve", {"."}},
+      {"llm", {"."}},
       {"openai", {"."}},
       {"vllm", {"."}}}},
     {"apps/cli",

@@ -1,4 +1,4 @@
-// The flags of `fovea serve`, group by group.
+// The flags of `fovea serve` and `fovea proxy`, group by group.
 #include "flags/serve_flags.h"
 
 #include <chrono>
@@ -21,6 +21,7 @@ constexpr const char* kAccessGroup = "Access";
 constexpr const char* kLimitGroup = "Limits";
 constexpr const char* kSourceGroup = "Where media come from";
 constexpr const char* kPublishGroup = "Where rows are found";
+constexpr const char* kLlmGroup = "Language models";
 constexpr const char* kMessageGroup = "Messages";
 
 /// The largest value of a flag whose variable is of this type.
@@ -251,6 +252,21 @@ void add_seldom_publishing_flags(CLI::App& verb, ServeFlags& flags) {
       ->group(kSeldom);
 }
 
+void add_llm_flags(CLI::App& verb, serve::UpstreamOptions& llm) {
+  verb.add_option("--llm", llm.urls,
+                  "Server of a language model, with /v1 and /health below it; may be repeated")
+      ->type_name("URL")
+      ->group(kLlmGroup);
+  verb.add_option("--llm-api-key", llm.key.api_key,
+                  "Key for these servers (default: the client's, unless --api-key asks for one)")
+      ->type_name("KEY")
+      ->group(kLlmGroup);
+  add_seconds(verb, "--llm-idle-timeout", llm.idle_timeout, "Between two pieces of an answer");
+  add_seconds(verb, "--llm-connect-timeout", llm.connect_timeout, "For a connection");
+  add_seconds(verb, "--llm-health-interval", llm.health.interval, "Between two GET /health");
+  add_seconds(verb, "--llm-health-timeout", llm.health.timeout, "For the answer to one");
+}
+
 void add_message_flags(CLI::App& verb, ServeFlags& flags) {
   add_choice(verb, "--log-level", flags.log_level, {"debug", "info", "warning", "error"},
              "Log lines from this level on; debug: probes and scrapes, too")
@@ -267,21 +283,20 @@ void add_message_flags(CLI::App& verb, ServeFlags& flags) {
       ->group(kSeldom);
 }
 
-}  // namespace
-
-void add_serve_flags(CLI::App& verb, ServeFlags& flags) {
+/// Adds the flags of a server. @param add_own adds those that say what becomes of rows.
+template <class AddOwn>
+void add_server_flags(CLI::App& verb, ServeFlags& flags, const AddOwn& add_own) {
   constexpr std::int64_t kCacheBytes = std::int64_t{1} << 30;
   add_model(verb, flags.engine);
   add_address_flags(verb, flags);
   add_access_flags(verb, flags);
   add_limit_flags(verb, flags);
   add_source_flags(verb, flags);
-  add_publishing_flags(verb, flags);
+  add_own();
   add_message_flags(verb, flags);
   add_seldom_limits(verb, flags);
   add_times(verb, flags);
   add_seldom_fetch_flags(verb, flags.options.media);
-  add_seldom_publishing_flags(verb, flags);
   add_threads(verb, flags.engine);
   add_decode_processes(verb, flags.engine);
   EngineOptions& engine = flags.engine.options;
@@ -291,7 +306,23 @@ void add_serve_flags(CLI::App& verb, ServeFlags& flags) {
   engine.media.limits.max_patches_at_once = 0;  // what the model makes of its largest item
   add_engine_flags(verb, flags.engine);
   verb.get_option("--max-patches-at-once")->default_str("those of the largest item of the model");
-  add_configuration(verb, flags.configuration, {"api-key", "admin-api-key"});
+  add_configuration(verb, flags.configuration, {"api-key", "admin-api-key", "llm-api-key"});
+}
+
+}  // namespace
+
+void add_serve_flags(CLI::App& verb, ServeFlags& flags) {
+  add_server_flags(verb, flags, [&] {
+    add_publishing_flags(verb, flags);
+    add_seldom_publishing_flags(verb, flags);
+  });
+}
+
+void add_proxy_flags(CLI::App& verb, ServeFlags& flags) {
+  constexpr std::chrono::minutes kPatience(10);  // that of OpenAI's SDK
+  flags.options.http.request_timeout = kPatience;
+  serve::UpstreamOptions& llm = flags.options.llm.emplace();
+  add_server_flags(verb, flags, [&] { add_llm_flags(verb, llm); });
 }
 
 }  // namespace fovea::cli

@@ -36,4 +36,8 @@ struct ServeFlags {
 /// Adds all flags of `fovea serve`, whose values go to `flags`, which must outlive the verb.
 void add_serve_flags(CLI::App& verb, ServeFlags& flags);
 
+/// Adds all flags of `fovea proxy`: those of `fovea serve` but for places where rows are found, and
+/// its language models.
+void add_proxy_flags(CLI::App& verb, ServeFlags& flags);
+
 }  // namespace fovea::cli

@@ -127,7 +127,7 @@ void Translator::translate_prompt_limits() {
   const JsonDocument json = object_of(kPromptLimit, *text);
   const std::optional<std::int64_t> images = prompt_limit(json.root(), "image");
   const std::optional<std::int64_t> videos = prompt_limit(json.root(), "video");
-  if (line_.is({"serve"}) || line_.is({"bench", "mm-processor"})) {
+  if (line_.is({"serve"}) || line_.is({"proxy"}) || line_.is({"bench", "mm-processor"})) {
     if (images) put("--max-images-per-prompt", std::to_string(*images), kPromptLimit);
     if (videos) put("--max-videos-per-prompt", std::to_string(*videos), kPromptLimit);
   } else if (images || videos.value_or(0) != 0) {

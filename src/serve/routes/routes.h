@@ -6,7 +6,7 @@
 #include "serve/routes/encode_call.h"
 
 // The routes of protocols that need no more than an encoder, which outlives them. Those of vLLM,
-// which keep rows, and those of administrators are in routes.h of their folders.
+// which keep rows, of language models and of administrators are in routes.h of their folders.
 
 namespace fovea::serve {
 

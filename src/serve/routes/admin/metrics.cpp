@@ -53,6 +53,7 @@ Reply metrics(const MetricsSources& sources) {
   MetricsText text(common);
   write_server(sources, text);
   sources.requests->write(text);
+  if (sources.forwarder != nullptr) sources.forwarder->write(text);
   write_service(sources, text);
   MetricsText plain({});
   plain.gauge("fovea_build_info", "Version and build of this server.");

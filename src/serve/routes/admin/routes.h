@@ -10,6 +10,7 @@
 #include "serve/metrics/trace.h"
 #include "serve/service/admission.h"
 #include "serve/service/service.h"
+#include "serve/upstream/forwarder.h"
 
 namespace fovea::serve {
 
@@ -28,6 +29,7 @@ struct MetricsSources {
   const Service* service = nullptr;
   const Admission* admission = nullptr;
   const RequestMetrics* requests = nullptr;
+  const Forwarder* forwarder = nullptr;  ///< of a proxy
   std::function<HttpStats()> http;
   std::string build_id;
 };

@@ -1,0 +1,49 @@
+// Requests that are forwarded as they come.
+#include <string>
+#include <utility>
+
+#include "serve/routes/llm/routes.h"
+#include "serve/text/url.h"
+
+namespace fovea::serve {
+namespace {
+
+/// A route whose requests are forwarded. @param path of the request, made of the arguments.
+Route forwarded(Forwarder& forwarder, std::string method, std::string pattern,
+                std::function<std::string(const PathArguments&)> path) {
+  const auto handler = [&forwarder, method, path = std::move(path)](
+                           const std::shared_ptr<Exchange>& exchange, const PathArguments& names) {
+    const Request& request = exchange->request();
+    ForwardedCall call{.method = method, .target = target_of(request, path(names))};
+    if (!request.body->empty()) {
+      call.body.push_back({std::as_bytes(std::span(request.text())), request.body});
+    }
+    forwarder.forward(exchange, std::move(call));
+  };
+  return {.method = method,
+          .pattern = std::move(pattern),
+          .kind = RouteKind::kWork,
+          .handler = handler};
+}
+
+std::string model_path(const PathArguments& names) {
+  std::string path = "/v1/models";
+  for (const std::string& name : names) path += "/" + percent_encoded(name);
+  return path;
+}
+
+}  // namespace
+
+std::string target_of(const RequestHead& head, std::string path) {
+  return head.query.empty() ? path : path + "?" + head.query;
+}
+
+std::vector<Route> llm_routes(Forwarder& forwarder) {
+  return {forwarded(forwarder, "POST", "/v1/completions",
+                    [](const PathArguments&) { return "/v1/completions"; }),
+          forwarded(forwarder, "GET", "/v1/models", model_path),
+          forwarded(forwarder, "GET", "/v1/models/{id}", model_path),
+          forwarded(forwarder, "GET", "/v1/models/{organisation}/{id}", model_path)};
+}
+
+}  // namespace fovea::serve

@@ -1,0 +1,22 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "core/json.h"
+
+namespace fovea::serve {
+
+/// A part of a conversation that is replaced.
+struct ReplacedPart {
+  std::string param;  ///< where it stands, as MediaPart::param: "messages[0].content[1]"
+  std::string json;   ///< the part in its place
+};
+
+/// A chat request with some of the parts of its `messages` replaced: the same members with the same
+/// values, in the same order, on one line. @param parts in the order in which they stand there;
+/// each has its place.
+/// @throws Error(kInternal) if one has none.
+[[nodiscard]] std::string rewritten_body(const JsonView& body, std::vector<ReplacedPart> parts);
+
+}  // namespace fovea::serve

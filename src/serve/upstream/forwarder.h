@@ -1,0 +1,68 @@
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "fovea/log.h"
+#include "serve/http/exchange.h"
+#include "serve/metrics/metrics_text.h"
+#include "serve/upstream/health_checks.h"
+#include "serve/upstream/http_client.h"
+#include "serve/upstream/passed_headers.h"
+#include "serve/upstream/server_pool.h"
+
+namespace fovea::serve {
+
+/// The language models of a proxy, and how long they may take.
+struct UpstreamOptions {
+  std::vector<std::string> urls;  ///< "http://host:8000", below which are /v1 and /health
+  UpstreamKey key;
+  std::chrono::milliseconds connect_timeout{2'000};
+  std::chrono::milliseconds idle_timeout{60'000};  ///< between two pieces of an answer
+  HealthOptions health;
+};
+
+/// A request for a language model.
+struct ForwardedCall {
+  std::string method = "POST";  ///< or "GET"
+  std::string target;           ///< path and query: "/v1/chat/completions"
+  std::vector<BodyPart> body;
+  std::vector<std::string> keys;  ///< content keys of its images and videos
+  Headers reply_headers;          ///< added to those of the answer
+};
+
+/// Sends requests to language models and their answers to clients. Thread-safe.
+class Forwarder {
+ public:
+  /// @param log may be null; outlives this.
+  /// @throws Error(kInvalidArgument) for a URL that is none, or that ends with /v1; Error(kIo) if
+  /// there are no threads to be had.
+  explicit Forwarder(UpstreamOptions options, LogSink* log = nullptr);
+
+  /// Sends a request to the language model that ServerPool chooses, and its answer to the client as
+  /// it comes, with its status and headers. Returns at once. As long as nothing of an answer has
+  /// been sent, it is sent to another one after a connection that could not be made or has ended
+  /// without the head of an answer, and after 502 and 503; to each at most once. Ends with the
+  /// client. What becomes of the rest: ApiError 503 "llm_down" if none is up, 502 "llm_failed" if
+  /// none is left, 504 "deadline_exceeded", 503 "draining".
+  void forward(std::shared_ptr<Exchange> exchange, ForwardedCall call);
+  /// @throws ApiError(503, "llm_down") if no language model is up: spares work that nobody would
+  /// use.
+  void check_up() const;
+  void write(MetricsText& text) const { pool_.write(text); }
+  /// Ends all requests. Nothing is forwarded afterwards.
+  void stop() noexcept;
+
+ private:
+  const UpstreamOptions options_;
+  ServerPool pool_;
+  std::unique_ptr<HttpClient> client_;
+  std::unique_ptr<HealthChecks> checks_;
+};
+
+/// @throws ApiError(503, "llm_down") that names no server.
+[[nodiscard]] ApiError llm_down();
+
+}  // namespace fovea::serve

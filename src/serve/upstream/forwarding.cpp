@@ -1,0 +1,210 @@
+#include "serve/upstream/forwarding.h"
+
+#include <algorithm>
+#include <charconv>
+#include <new>
+#include <span>
+#include <utility>
+
+#include "serve/api_error.h"
+#include "serve/text/url.h"
+
+namespace fovea::serve {
+namespace {
+
+constexpr int kBadGateway = 502;
+constexpr int kUnavailable = 503;
+
+UpstreamResult result_of(ClientEnd end, bool is_unavailable) {
+  switch (end) {
+    case ClientEnd::kComplete: return UpstreamResult::kAnswered;
+    case ClientEnd::kNoConnection: return UpstreamResult::kNoConnection;
+    case ClientEnd::kNoAnswer: return UpstreamResult::kNoAnswer;
+    case ClientEnd::kBroken: return UpstreamResult::kBroken;
+    case ClientEnd::kLate: return UpstreamResult::kLate;
+    case ClientEnd::kUnwanted:
+      if (is_unavailable) return UpstreamResult::kUnavailable;
+      break;
+    case ClientEnd::kStopped: break;
+  }
+  return UpstreamResult::kStopped;
+}
+
+ApiError client_left() { return {499, "client_closed_request", "the client has left"}; }
+
+const char* reason_of(ClientEnd end) {
+  switch (end) {
+    case ClientEnd::kNoConnection: return "could not be reached";
+    case ClientEnd::kNoAnswer: return "closed the connection without an answer";
+    case ClientEnd::kUnwanted: return "is not available";
+    default: return "broke its answer off";
+  }
+}
+
+/// Bytes of the body, if the head says so.
+std::optional<std::uint64_t> length_of(const Headers& headers) {
+  const std::string* const text = find_header(headers, "Content-Length");
+  if (text == nullptr || find_header(headers, "Transfer-Encoding") != nullptr) return std::nullopt;
+  std::uint64_t length = 0;
+  const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), length);
+  const bool is_number = error == std::errc() && end == text->data() + text->size();
+  return is_number ? std::optional(length) : std::nullopt;
+}
+
+/// Whether an event may follow these bytes. Source: WHATWG, HTML, "Server-sent events".
+bool ends_event(std::string_view tail) {
+  return tail.ends_with("\n\n") || tail.ends_with("\r\n\r\n") || tail.ends_with("\r\r");
+}
+
+bool is_event_stream(const Headers& headers) {
+  const std::string* const type = find_header(headers, "Content-Type");
+  return type != nullptr && begins_with(*type, "text/event-stream") &&
+         find_header(headers, "Content-Encoding") == nullptr;
+}
+
+}  // namespace
+
+Forwarding::Forwarding(std::shared_ptr<Exchange> exchange, ForwardedCall call,
+                       const ForwardingParts& parts)
+    : parts_(parts),
+      exchange_(std::move(exchange)),
+      call_(std::move(call)),
+      gone_(exchange_->gone()),
+      request_id_(exchange_->request().id),
+      headers_(passed_request_headers(exchange_->request(), parts.options.key)) {
+  tried_.reserve(parts.pool.size());
+}
+
+void Forwarding::start() {
+  on_gone_.emplace(gone_, Stop{this});
+  const std::shared_ptr<Exchange> exchange = exchange_;
+  try {
+    attempt();
+  } catch (...) {
+    exchange->fail();
+  }
+}
+
+void Forwarding::attempt() {
+  if (gone_.stop_requested()) throw client_left();
+  const std::optional<std::size_t> server = parts_.pool.begin(call_.keys, tried_);
+  if (!server) throw llm_down();
+  tried_.push_back(*server);  // has room
+  is_unavailable_ = false;
+  sent_ = Clock::now();
+  const HttpClient::Id id = parts_.client.make_id();
+  id_ = id;
+  const auto self = shared_from_this();
+  try {
+    parts_.client.start(
+        id, request(),
+        {.on_head = [self](ClientHead head) { return self->take_head(std::move(head)); },
+         .on_data = [self](std::string_view bytes) { return self->take_data(bytes); },
+         .on_end = [self](ClientEnd end) { self->take_end(end); }});
+  } catch (...) {
+    parts_.pool.end(*server, UpstreamResult::kStopped);
+    throw;
+  }
+  // The client may have left before the request had its number. All but the token belongs to the
+  // other thread by now.
+  if (self->gone_.stop_requested()) self->parts_.client.stop(id);
+}
+
+ClientRequest Forwarding::request() const {
+  return {.method = call_.method,
+          .url = parts_.pool.url(tried_.back()) + call_.target,
+          .headers = headers_,
+          .body = call_.body,
+          .connect_timeout = parts_.options.connect_timeout,
+          .head_until = exchange_->request().deadline,
+          .idle_timeout = parts_.options.idle_timeout};
+}
+
+bool Forwarding::take_head(ClientHead head) {
+  const std::chrono::duration<double> since = Clock::now() - sent_;
+  parts_.pool.observe_first_byte(tried_.back(), since.count());
+  const bool is_down = head.status == kBadGateway || head.status == kUnavailable;
+  is_unavailable_ = is_down && parts_.pool.has_other(tried_);
+  if (is_unavailable_) return false;
+  stream_ = std::make_shared<ReplyStream>([&client = parts_.client, id = id_.load()](bool more) {
+    if (more) {
+      client.resume(id);
+    } else {
+      client.stop(id);
+    }
+  });
+  is_event_stream_ = is_event_stream(head.headers);
+  Reply reply{.status = head.status};
+  reply.headers = passed_answer_headers(head.headers);
+  reply.headers.insert(reply.headers.end(), call_.reply_headers.begin(), call_.reply_headers.end());
+  reply.stream = ReplyStream::reading_end(stream_);
+  reply.stream_length = length_of(head.headers);
+  on_gone_.reset();  // from now on the stream tells
+  std::exchange(exchange_, nullptr)->reply(std::move(reply));
+  call_.body.clear();
+  return true;
+}
+
+bool Forwarding::take_data(std::string_view bytes) {
+  constexpr std::size_t kTail = 4;
+  if (!stream_->put(bytes)) return false;
+  tail_ += bytes.substr(bytes.size() - std::min(kTail, bytes.size()));
+  if (tail_.size() > kTail) tail_.erase(0, tail_.size() - kTail);
+  return true;
+}
+
+void Forwarding::take_end(ClientEnd end) noexcept {
+  const std::size_t server = tried_.back();
+  parts_.pool.end(server, result_of(end, is_unavailable_));
+  if (end == ClientEnd::kNoConnection) parts_.pool.mark_down(server, "no connection");
+  if (stream_) return end_stream(end);
+  const std::shared_ptr<Exchange> exchange = exchange_;
+  try {
+    go_on(end);
+  } catch (...) {
+    exchange->fail();
+  }
+}
+
+void Forwarding::go_on(ClientEnd end) {
+  switch (end) {
+    case ClientEnd::kLate:
+      throw ApiError(504, "deadline_exceeded",
+                     "the language model has not answered in the time for the request");
+    case ClientEnd::kStopped:
+      if (gone_.stop_requested()) throw client_left();
+      throw ApiError(503, "draining", "the server is stopping");
+    default: break;
+  }
+  if (parts_.pool.has_other(tried_)) return attempt();
+  throw ApiError(kBadGateway, "llm_failed",
+                 std::string("the language model ") + reason_of(end) + ", and no other is left (" +
+                     std::to_string(tried_.size()) + " tried)");
+}
+
+void Forwarding::end_stream(ClientEnd end) {
+  bool is_whole = end == ClientEnd::kComplete;
+  try {
+    if (!is_whole && is_event_stream_ && ends_event(tail_)) {
+      is_whole = stream_->put(error_event(end));
+    }
+  } catch (const std::bad_alloc&) {
+    // Then it ends without a reason.
+  }
+  stream_->end(is_whole);
+}
+
+std::string Forwarding::error_event(ClientEnd end) const {
+  const ApiError error =
+      end == ClientEnd::kLate
+          ? ApiError(504, "llm_timeout",
+                     "the language model has sent nothing more in time (--llm-idle-timeout)")
+          : ApiError(kBadGateway, "llm_failed", "the language model broke its answer off");
+  RequestHead head;
+  head.id = request_id_;
+  const Reply reply = error_reply(error, head);
+  const std::span<const std::byte> json = reply.body.front().bytes;
+  return "data: " + std::string(reinterpret_cast<const char*>(json.data()), json.size()) + "\n\n";
+}
+
+}  // namespace fovea::serve

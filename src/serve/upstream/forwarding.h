@@ -1,0 +1,66 @@
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "serve/http/reply_stream.h"
+#include "serve/upstream/forwarder.h"
+
+namespace fovea::serve {
+
+/// What requests are forwarded with; outlives them.
+struct ForwardingParts {
+  const UpstreamOptions& options;
+  HttpClient& client;
+  ServerPool& pool;
+};
+
+/// One request on its way to a language model, and the answer on its way back. Lives as long as
+/// an event of it may come. After start() it belongs to the thread of the client.
+class Forwarding : public std::enable_shared_from_this<Forwarding> {
+ public:
+  Forwarding(std::shared_ptr<Exchange> exchange, ForwardedCall call, const ForwardingParts& parts);
+
+  /// Sends it; a failure is the reply.
+  void start();
+
+ private:
+  struct Stop {
+    Forwarding* forwarding;
+    void operator()() const { forwarding->parts_.client.stop(forwarding->id_); }
+  };
+
+  /// Sends it to a server that has not been tried. @throws ApiError if there is none.
+  void attempt();
+  [[nodiscard]] ClientRequest request() const;
+  [[nodiscard]] bool take_head(ClientHead head);
+  [[nodiscard]] bool take_data(std::string_view bytes);
+  void take_end(ClientEnd end) noexcept;
+  /// Sends it once more, or a refusal.
+  void go_on(ClientEnd end);
+  void end_stream(ClientEnd end);
+  /// The last event of a stream that has broken off.
+  [[nodiscard]] std::string error_event(ClientEnd end) const;
+
+  const ForwardingParts parts_;
+  std::shared_ptr<Exchange> exchange_;  ///< until it has its reply
+  ForwardedCall call_;
+  const std::stop_token gone_;
+  const std::string request_id_;
+  const Headers headers_;
+  std::vector<std::size_t> tried_;  ///< the last of them has it
+  Clock::time_point sent_;
+  std::atomic<HttpClient::Id> id_ = 0;
+  std::optional<std::stop_callback<Stop>> on_gone_;
+  bool is_unavailable_ = false;  ///< the server has answered 502 or 503, and another may do better
+  std::shared_ptr<ReplyStream> stream_;
+  bool is_event_stream_ = false;
+  std::string tail_ = "\n\n";  ///< the last bytes of the stream, which tell where an event ends
+};
+
+}  // namespace fovea::serve
