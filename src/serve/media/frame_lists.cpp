@@ -51,6 +51,10 @@ std::vector<std::string_view> frames_of(const MediaReference& reference) {
 
 }  // namespace
 
+bool comes_in_frames(const MediaReference& reference) {
+  return !reference.frames.empty() || frames_text(reference).data() != nullptr;
+}
+
 FrameLists::FrameLists(std::vector<MediaReference>& references, std::int64_t max_frames) {
   std::size_t all_frames = 0;
   for (const MediaReference& reference : references) {

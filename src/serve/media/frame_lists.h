@@ -13,6 +13,9 @@ namespace fovea::serve {
 /// sampled as vLLM does, 32 frames each. Each costs some 700 bytes beside its own.
 inline constexpr std::size_t kMaxRequestFrames = 8'192;
 
+/// Whether a reference is a video that comes frame by frame, so that its rate is not in its bytes.
+[[nodiscard]] bool comes_in_frames(const MediaReference& reference);
+
 /// Videos that a request names frame by frame: as a list of URLs, or as one data URL of the type
 /// video/jpeg, with commas between the frames. While they are resolved, each frame is an image.
 /// Source: vLLM, `VideoMediaIO.load_base64`.

@@ -90,10 +90,10 @@ void check_image_io(const JsonView& kwargs, const std::string& where, const Medi
       });
 }
 
-double read_video_io(const JsonView& kwargs, const std::string& where) {
+std::optional<double> read_video_io(const JsonView& kwargs, const std::string& where) {
   Fields fields(kwargs, where);
-  const double fps = fields.number("fps").value_or(MediaReference{}.fps);
-  if (fps <= 0) refuse(fields.path("fps"), "expected a positive number");
+  const std::optional<double> fps = fields.number("fps");
+  if (fps && *fps <= 0) refuse(fields.path("fps"), "expected a positive number");
   for_each_member(kwargs, where,
                   [](std::string_view name, const std::string& path, JsonView value) {
                     if (name == "fps" || (name == "num_frames" && value.integer() == -1)) return;

@@ -15,7 +15,7 @@ struct ProcessingOptions {
   std::optional<JsonView> mm_processor_kwargs;  ///< absent or not empty
   std::optional<JsonView> image_io_kwargs;      ///< likewise
   std::optional<JsonView> video_io_kwargs;      ///< likewise
-  double fps = 2.0;                             ///< at which videos are sampled
+  std::optional<double> fps;  ///< at which videos are sampled; absent: as MediaReference has it
 
   [[nodiscard]] const std::optional<JsonView>& io_kwargs(Modality modality) const {
     return modality == Modality::kImage ? image_io_kwargs : video_io_kwargs;

@@ -125,12 +125,15 @@ class Parts(unittest.TestCase):
     def test_videos_become_their_rows_with_times(self):
         frames = ",".join(data_url(image(PHOTO)).split(",")[1] for _ in range(4))
         video = {"type": "video_url", "video_url": {"url": "data:video/jpeg;base64," + frames}}
-        got, _ = self.forwarded(chat(video))
-        part = got["messages"][0]["content"][0]
-        self.assertEqual(part["type"], "video_embeds")
-        self.assertEqual(sorted(part["video_embeds"]),
-                         ["timestamps", "video_embeds", "video_grid_thw"])
-        self.assertEqual(len(part["video_embeds"]["timestamps"]), 2)
+        for options, times in (({}, [0.5, 2.5]),  # as vLLM takes frames: one a second
+                               ({"media_io_kwargs": {"video": {"fps": 2}}}, [0.25, 1.25])):
+            got, _ = self.forwarded(chat(video, mm_processor_kwargs={}, **options))
+            self.assertEqual(sorted(got), ["messages", "model", "stream"], "what was honoured")
+            part = got["messages"][0]["content"][0]
+            self.assertEqual(part["type"], "video_embeds")
+            self.assertEqual(sorted(part["video_embeds"]),
+                             ["timestamps", "video_embeds", "video_grid_thw"])
+            self.assertEqual(part["video_embeds"]["timestamps"], times)
 
     def test_text_is_forwarded_as_it_came(self):
         text = b'{ "messages":[{"role":"user","content":"hi"}],\n "stream":false, "seed": 1.0 }'

@@ -51,7 +51,7 @@ TEST(ReadProcessingOptions, AreNoneWithoutMembers) {
     const Read read(body);
     EXPECT_FALSE(read.options.concern(Modality::kImage)) << body;
     EXPECT_FALSE(read.options.concern(Modality::kVideo)) << body;
-    EXPECT_EQ(read.options.fps, 2.0);
+    EXPECT_EQ(read.options.fps, std::nullopt);
   }
 }
 

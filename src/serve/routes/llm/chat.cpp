@@ -1,10 +1,13 @@
+#include <array>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "serve/api_error.h"
+#include "serve/media/frame_lists.h"
 #include "serve/routes/content_key.h"
 #include "serve/routes/conversation.h"
 #include "serve/routes/llm/rewritten_body.h"
@@ -32,6 +35,10 @@ struct ChatCall {
 };
 
 constexpr const char* kPath = "/v1/chat/completions";
+
+/// Options that have been honoured here. vLLM refuses them of strangers, and takes rows under other
+/// names with them. Source: vLLM 0.32, --trust-request-mm-kwargs.
+constexpr std::array<std::string_view, 2> kHonoured{"mm_processor_kwargs", "media_io_kwargs"};
 
 BodyPart whole_body(const Request& request) {
   return {std::as_bytes(std::span(request.text())), request.body};
@@ -66,21 +73,27 @@ ForwardedCall forwarded_call(const Service& service, const Request& request, con
     std::string text;
     std::shared_ptr<const void> room;
   };
-  const auto body = std::make_shared<const Body>(
-      Body{.text = rewritten_body(call.body->root(), std::move(parts)), .room = reply.room});
+  const auto body = std::make_shared<const Body>(Body{
+      .text = rewritten_body(call.body->root(), std::move(parts), kHonoured), .room = reply.room});
   forwarded.body.push_back({std::as_bytes(std::span(body->text)), body});
   return forwarded;
 }
 
+/// Frames for each second of a video that comes frame by frame, where the request says nothing: as
+/// many as the language model would have taken it for. Source: vLLM 0.32, VideoMediaIO.load_base64.
+constexpr double kFrameRate = 1;
+
 /// Reads the media of a request; `call` learns where they stand.
-EncodeCall read_media(const Chat& chat, const JsonView& messages, double fps, ChatCall& call) {
+EncodeCall read_media(const Chat& chat, const JsonView& messages, std::optional<double> fps,
+                      ChatCall& call) {
   EncodeCall encode;
   MediaCounter counter(chat.encoder.limits.media);
   const ConversationRules rules{.max_items = chat.encoder.limits.max_items};
   for (MediaPart& part : parse_conversation(messages, "messages", rules)) {
     counter.count(part.reference);
     call.params.push_back(part.param);
-    part.reference.fps = fps;
+    const bool is_frames = comes_in_frames(part.reference);
+    part.reference.fps = fps.value_or(is_frames ? kFrameRate : part.reference.fps);
     encode.media.push_back(std::move(part.reference));
   }
   return encode;
@@ -95,7 +108,7 @@ void handle(const std::shared_ptr<const Chat>& chat, const std::shared_ptr<Excha
   Fields fields(call->body->root(), "");
   const std::optional<JsonView> messages = fields.find("messages");
   if (!messages) refuse("messages", "expected a conversation", "missing_field");
-  const double fps = read_processing_options(fields, service).fps;
+  const std::optional<double> fps = read_processing_options(fields, service).fps;
   EncodeCall encode = read_media(*chat, *messages, fps, *call);
   if (encode.media.empty()) {
     ForwardedCall forwarded{.target = target_of(request, kPath)};

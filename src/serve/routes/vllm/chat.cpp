@@ -195,7 +195,7 @@ void handle(const std::shared_ptr<Chat>& chat, const std::shared_ptr<Exchange>& 
   for (MediaPart& part : parse_conversation(*messages, "messages", rules)) {
     counter.count(part.reference);
     parts->push_back(name_part(chat->options, options, part));
-    part.reference.fps = options.fps;
+    part.reference.fps = options.fps.value_or(part.reference.fps);
     call.media.push_back(std::move(part.reference));
   }
   const std::string& id = exchange->request().id;

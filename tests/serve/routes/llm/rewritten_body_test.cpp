@@ -2,7 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <array>
 #include <string>
+#include <string_view>
 
 #include "support/expect_error.h"
 
@@ -32,6 +34,14 @@ TEST(RewrittenBody, KeepsAllOtherValues) {
       R"({"seed":9223372036854775807,"big":18446744073709551615,"t":0.1,"e":1e-07,"n":null,)"
       R"("o":{"messages":[{"content":[1]}]},"s":"\u0001\"\\","messages":[1,"x",{"content":"y"}]})";
   EXPECT_EQ(rewritten(body, {}), body);
+}
+
+TEST(RewrittenBody, LeavesOutMembersOfTheRequestAlone) {
+  const JsonDocument document = JsonDocument::parse(
+      R"({"a":1,"b":2,"messages":[{"a":3,"content":"x"}],"c":4,"a2":{"a":5}})", "body");
+  constexpr std::array<std::string_view, 2> kLeftOut{"a", "c"};
+  EXPECT_EQ(rewritten_body(document.root(), {}, kLeftOut),
+            R"({"b":2,"messages":[{"a":3,"content":"x"}],"a2":{"a":5}})");
 }
 
 TEST(RewrittenBody, FindsThePlaceOfEveryPart) {
