@@ -21,6 +21,11 @@ void ReplyStream::end(bool is_whole) noexcept {
   if (changed_) changed_();
 }
 
+bool ReplyStream::is_closed() const noexcept {
+  const std::lock_guard lock(mutex_);
+  return is_closed_;
+}
+
 std::shared_ptr<ReplyStream> ReplyStream::reading_end(const std::shared_ptr<ReplyStream>& stream) {
   return {stream.get(), [stream](ReplyStream* end) { end->close(); }};
 }

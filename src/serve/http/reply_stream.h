@@ -25,6 +25,8 @@ class ReplyStream {
   /// Takes all of the bytes; none if it holds as many as its capacity, or nobody reads.
   /// @return whether it took them. @throws std::bad_alloc.
   [[nodiscard]] bool put(std::string_view bytes);
+  /// Whether the reader wants no more.
+  [[nodiscard]] bool is_closed() const noexcept;
   /// No more comes. @param is_whole false: the body has broken off, and the reader has to know.
   void end(bool is_whole) noexcept;
 
@@ -51,7 +53,7 @@ class ReplyStream {
  private:
   const std::function<void(bool)> told_;
   const std::size_t capacity_;
-  std::mutex mutex_;  // guards what follows
+  mutable std::mutex mutex_;  // guards what follows
   std::function<void()> changed_;
   std::string bytes_;
   bool was_full_ = false;  // for put(), since the last take()

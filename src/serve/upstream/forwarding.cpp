@@ -147,7 +147,10 @@ bool Forwarding::take_head(ClientHead head) {
 
 bool Forwarding::take_data(std::string_view bytes) {
   constexpr std::size_t kTail = 4;
-  if (!stream_->put(bytes)) return false;
+  if (!stream_->put(bytes)) {
+    if (stream_->is_closed()) throw client_left();
+    return false;
+  }
   tail_ += bytes.substr(bytes.size() - std::min(kTail, bytes.size()));
   if (tail_.size() > kTail) tail_.erase(0, tail_.size() - kTail);
   return true;

@@ -307,9 +307,22 @@ struct HttpClient::Impl {
     curl_multi_wakeup(multi.get());
   }
 
+  /// The same for orders to requests that run: where there is no memory for it, all are resumed.
+  void tell_surely(Command command) noexcept {
+    try {
+      tell(std::move(command));
+    } catch (const std::bad_alloc&) {
+      resumes_all = true;
+      curl_multi_wakeup(multi.get());
+    }
+  }
+
   void run() {
     for (;;) {
       const bool is_last = obey();
+      if (resumes_all.exchange(false)) {
+        for (const auto& entry : calls) entry.second->resume();
+      }
       int running = 0;
       curl_multi_perform(multi.get(), &running);
       take_finished();
@@ -407,6 +420,7 @@ struct HttpClient::Impl {
   std::vector<Command> commands;
   bool ends = false;
   std::atomic<Id> last_id = 0;
+  std::atomic<bool> resumes_all = false;
   Calls calls;  // of the thread
   std::thread thread;
 };
@@ -421,8 +435,8 @@ void HttpClient::start(Id id, ClientRequest request, ClientEvents events) {
   impl_->tell({.order = Impl::Order::kStart, .id = id, .call = std::move(call)});
 }
 
-void HttpClient::resume(Id id) { impl_->tell({Impl::Order::kResume, id, nullptr}); }
+void HttpClient::resume(Id id) noexcept { impl_->tell_surely({Impl::Order::kResume, id, nullptr}); }
 
-void HttpClient::stop(Id id) { impl_->tell({Impl::Order::kStop, id, nullptr}); }
+void HttpClient::stop(Id id) noexcept { impl_->tell_surely({Impl::Order::kStop, id, nullptr}); }
 
 }  // namespace fovea::serve

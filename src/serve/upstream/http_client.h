@@ -44,8 +44,8 @@ enum class ClientEnd : std::uint8_t {
 struct ClientEvents {
   /// @return whether the body is wanted. What it throws ends the request as kUnwanted.
   std::function<bool(ClientHead head)> on_head;
-  /// @return false if there is no room for these bytes now: they come again after resume(). What it
-  /// throws ends the request as kUnwanted.
+  /// @return false if there is no room for these bytes now: they come again after resume(), and may
+  /// come before. What it throws ends the request as kUnwanted.
   std::function<bool(std::string_view bytes)> on_data;
   /// Once, and the last. Must not throw.
   std::function<void(ClientEnd end)> on_end;
@@ -73,9 +73,10 @@ class HttpClient {
   /// has not begun.
   void start(Id id, ClientRequest request, ClientEvents events);
   /// There is room again for what on_data did not take.
-  void resume(Id id);
-  /// Ends it with kStopped; nothing for one that has ended.
-  void stop(Id id);
+  void resume(Id id) noexcept;
+  /// Ends it with kStopped; nothing for one that has ended. Where there is no memory to say so, the
+  /// request is asked by on_data whether it still wants what comes.
+  void stop(Id id) noexcept;
 
  private:
   struct Impl;

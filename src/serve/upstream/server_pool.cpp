@@ -1,6 +1,7 @@
 #include "serve/upstream/server_pool.h"
 
 #include <algorithm>
+#include <new>
 #include <string_view>
 #include <utility>
 
@@ -89,21 +90,22 @@ bool ServerPool::has_other(std::span<const std::size_t> tried) const noexcept {
   return false;
 }
 
-void ServerPool::mark_up(std::size_t server) {
-  {
-    const std::lock_guard lock(mutex_);
-    if (std::exchange(servers_[server].is_up, true)) return;
-  }
-  log_to(log_, LogLevel::kInfo, "llm_up url=" + url(server));
+bool ServerPool::set_up(std::size_t server, bool is_up) noexcept {
+  const std::lock_guard lock(mutex_);
+  return std::exchange(servers_[server].is_up, is_up) != is_up;
 }
 
-void ServerPool::mark_down(std::size_t server, const char* why) {
-  {
-    const std::lock_guard lock(mutex_);
-    if (!std::exchange(servers_[server].is_up, false)) return;
-  }
-  log_to(log_, LogLevel::kWarning,
-         "llm_down url=" + url(server) + " reason=\"" + std::string(why) + "\"");
+void ServerPool::mark_up(std::size_t server) noexcept try {
+  if (set_up(server, true)) log_to(log_, LogLevel::kInfo, "llm_up url=" + url(server));
+} catch (const std::bad_alloc&) {
+  // There is no memory for a line of the log.
+}
+
+void ServerPool::mark_down(std::size_t server, const char* why) noexcept try {
+  if (!set_up(server, false)) return;
+  log_to(log_, LogLevel::kWarning, "llm_down url=" + url(server) + " reason=\"" + why + "\"");
+} catch (const std::bad_alloc&) {
+  // Nor for this one.
 }
 
 void ServerPool::write(MetricsText& text) const {

@@ -51,9 +51,9 @@ class ServerPool {
   [[nodiscard]] bool has_other(std::span<const std::size_t> tried) const noexcept;
 
   /// A server works.
-  void mark_up(std::size_t server);
+  void mark_up(std::size_t server) noexcept;
   /// A server does not. @param why for the log.
-  void mark_down(std::size_t server, const char* why);
+  void mark_down(std::size_t server, const char* why) noexcept;
 
   /// Writes what is counted of each, by its URL.
   void write(MetricsText& text) const;
@@ -73,6 +73,8 @@ class ServerPool {
     TimeHistogram first_byte;
   };
 
+  /// Sets whether a server is up. @return whether that is new.
+  bool set_up(std::size_t server, bool is_up) noexcept;
   [[nodiscard]] std::vector<std::size_t> candidates(std::span<const std::size_t> tried) const;
   [[nodiscard]] std::size_t least_loaded(std::span<const std::size_t> among);
   /// The one of them with most of the images; nothing if none has any.

@@ -69,6 +69,7 @@ TEST(ReplyStream, TellsTheProducerOnceThatNobodyReads) {
   pipe.stream->close();
   pipe.stream->close();
   EXPECT_EQ(pipe.told, std::vector<bool>{false});
+  EXPECT_TRUE(pipe.stream->is_closed());
   EXPECT_FALSE(pipe.stream->put("a"));
 }
 

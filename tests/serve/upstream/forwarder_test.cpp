@@ -1,0 +1,351 @@
+#include "serve/upstream/forwarder.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <future>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "serve/http/reply_stream.h"
+#include "support/expect_error.h"
+#include "support/local_server.h"
+
+namespace fovea::serve {
+namespace {
+
+using fovea::test::http_reply;
+using fovea::test::LocalServer;
+using fovea::test::send_text;
+using fovea::test::wait_for_close;
+using testing::HasSubstr;
+
+constexpr const char* kStreamHead =
+    "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n";
+
+/// A chunk of less than 16 bytes.
+std::string chunk(const std::string& text) {
+  return std::string(1, "0123456789abcdef"[text.size()]) + "\r\n" + text + "\r\n";
+}
+
+/// A language model that is healthy and answers all else as it is told.
+class Model {
+ public:
+  using Behaviour = std::function<void(int socket)>;
+  explicit Model(Behaviour behaviour)
+      : behaviour_(std::move(behaviour)), server_([this](int socket, const std::string& head) {
+          if (head.starts_with("GET /health ")) return send_text(socket, http_reply(health, ""));
+          ++asked;
+          read_body(socket, head);
+          behaviour_(socket);
+        }) {}
+
+  [[nodiscard]] std::string url() const { return server_.url(""); }
+  std::vector<std::string> heads() { return server_.heads(); }
+
+  std::atomic<int> asked = 0;
+  std::atomic<int> health = 200;
+
+ private:
+  static void read_body(int socket, const std::string& head) {
+    const std::size_t at = head.find("Content-Length: ");
+    std::size_t left = at == std::string::npos ? 0 : std::stoul(head.substr(at + 16));
+    for (char byte = 0; left > 0 && recv(socket, &byte, 1, 0) == 1;) --left;
+  }
+
+  Behaviour behaviour_;
+  LocalServer server_;
+};
+
+Model::Behaviour answering(const std::string& bytes) {
+  return [bytes](int socket) { send_text(socket, bytes); };
+}
+const Model::Behaviour kCloses = answering("");
+const Model::Behaviour kHangs = [](int socket) { wait_for_close(socket); };
+const Model::Behaviour kAnswers = answering(http_reply(200, "text", "X-A: 1\r\n"));
+
+UpstreamOptions options_of(std::initializer_list<const Model*> models) {
+  UpstreamOptions options;
+  for (const Model* model : models) options.urls.push_back(model->url());
+  options.health.interval = std::chrono::milliseconds(10);
+  return options;
+}
+
+/// A forwarder that has found all its models up.
+class Proxy {
+ public:
+  explicit Proxy(std::initializer_list<const Model*> models) : Proxy(options_of(models)) {}
+  explicit Proxy(const UpstreamOptions& options) : forwarder(options) {
+    wait_for_metric("fovea_llm_up", static_cast<double>(options.urls.size()));
+  }
+  /// Until all samples of a metric together are that.
+  void wait_for_metric(const std::string& name, double value) {
+    for (int i = 0; i < 6000 && metric(name) != value; ++i) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    EXPECT_EQ(metric(name), value) << name;
+  }
+  double metric(const std::string& name) const {
+    MetricsText text({});
+    forwarder.write(text);
+    double sum = 0;
+    for (std::size_t at = 0; (at = text.text().find("\n" + name, at)) != std::string::npos; ++at) {
+      const std::size_t begin = text.text().find(' ', at);
+      sum += std::stod(text.text().substr(begin));
+    }
+    return sum;
+  }
+
+  Forwarder forwarder;
+};
+
+/// A request on its way, and its reply.
+class Sent {
+ public:
+  explicit Sent(Proxy& proxy, std::vector<std::string> keys = {},
+                std::chrono::milliseconds time = std::chrono::minutes(1)) {
+    Request request;
+    request.method = "POST";
+    request.id = "r1";
+    request.deadline = Clock::now() + time;
+    request.body = std::make_shared<const BodyBytes>("body");
+    const auto exchange = std::make_shared<Exchange>(
+        std::move(request), [this](Reply reply) { reply_.set_value(std::move(reply)); });
+    exchange_ = exchange;
+    ForwardedCall call{.target = "/v1/chat/completions?a=b", .keys = std::move(keys)};
+    call.body.push_back(body_part(std::string("body")));
+    call.reply_headers = {{"X-Fovea-Rows", "7"}};
+    proxy.forwarder.forward(exchange, std::move(call));
+  }
+
+  void leave() {
+    if (const auto exchange = exchange_.lock()) exchange->leave();
+  }
+  Reply& reply() {
+    if (!got_) got_ = future_.get();
+    return *got_;
+  }
+  /// The body, and how it has ended.
+  std::string body() {
+    std::string text;
+    for (const BodyPart& part : reply().body) {
+      text.append(reinterpret_cast<const char*>(part.bytes.data()), part.bytes.size());
+    }
+    if (!reply().stream) return text;
+    for (;;) {
+      const ReplyStream::Piece piece = reply().stream->take();
+      text += piece.bytes;
+      if (piece.has_ended) return piece.is_whole ? text : text + " (broken off)";
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+  }
+  std::string code() {
+    const std::string text = body();
+    const std::size_t begin = text.find("\"code\":\"") + 8;
+    return text.substr(begin, text.find('"', begin) - begin);
+  }
+
+ private:
+  std::promise<Reply> reply_;
+  std::future<Reply> future_ = reply_.get_future();
+  std::optional<Reply> got_;
+  std::weak_ptr<Exchange> exchange_;
+};
+
+TEST(Forwarder, PassesARequestThereAndTheAnswerBack) {
+  Model model(kAnswers);
+  Proxy proxy({&model});
+  Sent sent(proxy);
+  EXPECT_EQ(sent.reply().status, 200);
+  EXPECT_EQ(sent.reply().stream_length, 4U);
+  EXPECT_EQ(*find_header(sent.reply().headers, "X-A"), "1");
+  EXPECT_EQ(*find_header(sent.reply().headers, "X-Fovea-Rows"), "7");
+  EXPECT_EQ(sent.body(), "text");
+  EXPECT_THAT(model.heads(),
+              testing::Contains(testing::StartsWith("POST /v1/chat/completions?a=b HTTP/1.1\r\n")));
+  proxy.wait_for_metric("fovea_llm_requests_total", 1);
+  proxy.wait_for_metric("fovea_llm_in_flight", 0);
+}
+
+TEST(Forwarder, AsksEachServerOnceUntilOneAnswers) {
+  for (const std::string& bytes : {std::string(), std::string("HTTP/1.1 200 OK\r\nX"),
+                                   http_reply(502, "a"), http_reply(503, "a")}) {
+    Model bad(answering(bytes));
+    Model worse(answering(bytes));
+    Model good(kAnswers);
+    Proxy proxy({&bad, &worse, &good});
+    for (int i = 0; i < 3; ++i) EXPECT_EQ(Sent(proxy).body(), "text") << bytes;
+    EXPECT_EQ(good.asked, 3);
+    EXPECT_LE(bad.asked, 3);
+    EXPECT_EQ(proxy.metric("fovea_llm_retries_total"), bad.asked + worse.asked);
+  }
+}
+
+TEST(Forwarder, PassesTheLastRefusalOn) {
+  Model one(answering(http_reply(503, "full", "Retry-After: 7\r\n")));
+  Model other(answering(http_reply(503, "full", "Retry-After: 7\r\n")));
+  Proxy proxy({&one, &other});
+  Sent sent(proxy);
+  EXPECT_EQ(sent.reply().status, 503);
+  EXPECT_EQ(*find_header(sent.reply().headers, "Retry-After"), "7");
+  EXPECT_EQ(sent.body(), "full");
+  EXPECT_EQ(one.asked + other.asked, 2);
+}
+
+TEST(Forwarder, SaysWhyAllHaveFailed) {
+  Model one(kCloses);
+  Model other(kCloses);
+  Proxy proxy({&one, &other});
+  Sent sent(proxy);
+  EXPECT_EQ(sent.reply().status, 502);
+  EXPECT_THAT(sent.body(), HasSubstr("closed the connection without an answer"));
+  EXPECT_THAT(sent.body(), HasSubstr("2 tried"));
+  EXPECT_EQ(sent.code(), "llm_failed");
+  EXPECT_EQ(one.asked + other.asked, 2);
+}
+
+TEST(Forwarder, NeverAsksAgainOnceAnAnswerHasBegun) {
+  Model broken(answering("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc"));
+  Model other(answering("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc"));
+  Proxy proxy({&broken, &other});
+  EXPECT_EQ(Sent(proxy).body(), "abc (broken off)");
+  EXPECT_EQ(broken.asked + other.asked, 1);
+}
+
+TEST(Forwarder, EndsAnEventStreamWithTheReason) {
+  Model between(answering(kStreamHead + chunk("data: 1\n\n") + chunk("data: 2\r\n\r\n")));
+  Proxy proxy({&between});
+  EXPECT_THAT(Sent(proxy).body(),
+              testing::MatchesRegex(
+                  "data: 1\n\ndata: 2\r\n\r\ndata: \\{\"error\":.*llm_failed.*\"r1\"\\}\\}\n\n"));
+  Model nothing(answering(kStreamHead));
+  Proxy silent({&nothing});
+  EXPECT_THAT(Sent(silent).body(), testing::StartsWith("data: {\"error\":"));
+  Model within(answering(kStreamHead + chunk("data: 1\n\n") + chunk("data: {")));
+  Proxy cut({&within});
+  EXPECT_EQ(Sent(cut).body(), "data: 1\n\ndata: { (broken off)");
+}
+
+TEST(Forwarder, AddsNoEventToStreamsThatItDoesNotUnderstand) {
+  Model zipped(
+      answering("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Encoding: gzip\r\n"
+                "Transfer-Encoding: chunked\r\n\r\n" +
+                chunk("x\n\n")));
+  Proxy proxy({&zipped});
+  EXPECT_EQ(Sent(proxy).body(), "x\n\n (broken off)");
+}
+
+TEST(Forwarder, EndsAtTheDeadlineAndAsksNobodyElse) {
+  Model one(kHangs);
+  Model other(kHangs);
+  Proxy proxy({&one, &other});
+  Sent sent(proxy, {}, std::chrono::milliseconds(50));
+  EXPECT_EQ(sent.reply().status, 504);
+  EXPECT_EQ(sent.code(), "deadline_exceeded");
+  EXPECT_EQ(one.asked + other.asked, 1);
+}
+
+TEST(Forwarder, EndsAStreamThatStalls) {
+  Model stalls([](int socket) {
+    send_text(socket, kStreamHead + chunk("data: 1\n\n"));
+    wait_for_close(socket);
+  });
+  UpstreamOptions options = options_of({&stalls});
+  options.idle_timeout = std::chrono::milliseconds(50);
+  Proxy proxy(options);
+  EXPECT_THAT(Sent(proxy).body(), HasSubstr("llm_timeout"));
+}
+
+TEST(Forwarder, EndsWhatTheClientHasLeft) {
+  std::promise<void> closed;
+  Model hangs([&](int socket) {
+    wait_for_close(socket);
+    closed.set_value();
+  });
+  Proxy proxy({&hangs});
+  Sent sent(proxy);
+  while (hangs.asked == 0) std::this_thread::yield();
+  sent.leave();
+  EXPECT_EQ(sent.code(), "client_closed_request");
+  closed.get_future().get();
+}
+
+TEST(Forwarder, EndsAnAnswerThatNobodyReads) {
+  std::promise<void> closed;
+  Model talks([&](int socket) {
+    send_text(socket, kStreamHead + chunk("data: 1\n\n"));
+    wait_for_close(socket);
+    closed.set_value();
+  });
+  Proxy proxy({&talks});
+  Sent sent(proxy);
+  sent.reply().stream.reset();
+  closed.get_future().get();
+  proxy.wait_for_metric("fovea_llm_in_flight", 0);
+}
+
+TEST(Forwarder, SendsAnImageBack) {
+  Model one(kAnswers);
+  Model other(kAnswers);
+  Proxy proxy({&one, &other});
+  for (int i = 0; i < 4; ++i) EXPECT_EQ(Sent(proxy, {"cat"}).body(), "text");
+  EXPECT_EQ(one.asked * other.asked, 0);
+}
+
+TEST(Forwarder, TakesAServerOutUntilItIsHealthy) {
+  Model sick(kAnswers);
+  Model well(kAnswers);
+  Proxy proxy({&sick, &well});
+  sick.health = 503;
+  proxy.wait_for_metric("fovea_llm_up", 1);
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(Sent(proxy).body(), "text");
+  EXPECT_EQ(sick.asked, 0);
+  sick.health = 200;
+  proxy.wait_for_metric("fovea_llm_up", 2);
+  well.health = 500;
+  proxy.wait_for_metric("fovea_llm_up", 1);
+  EXPECT_EQ(Sent(proxy).body(), "text");
+  EXPECT_EQ(sick.asked, 1);
+}
+
+TEST(Forwarder, SaysThatNoServerIsUp) {
+  std::optional<Model> gone(std::in_place, kAnswers);
+  Proxy proxy({&*gone});
+  gone.reset();
+  proxy.wait_for_metric("fovea_llm_up", 0);
+  Sent sent(proxy);
+  EXPECT_EQ(sent.reply().status, 503);
+  EXPECT_EQ(sent.code(), "llm_down");
+  EXPECT_EQ(*find_header(sent.reply().headers, "Retry-After"), "2");
+  EXPECT_THROW(proxy.forwarder.check_up(), ApiError);
+}
+
+TEST(Forwarder, EndsAllRequestsWhenItStops) {
+  Model hangs(kHangs);
+  Proxy proxy({&hangs});
+  Sent sent(proxy);
+  while (hangs.asked == 0) std::this_thread::yield();
+  proxy.forwarder.stop();
+  EXPECT_EQ(sent.reply().status, 503);
+  EXPECT_EQ(sent.code(), "draining");
+}
+
+TEST(Forwarder, RefusesUrlsThatLeadNowhere) {
+  const auto refusal = [](const std::string& part, std::vector<std::string> urls) {
+    fovea::test::expect_error(ErrorCode::kInvalidArgument, part, [&] {
+      UpstreamOptions options;
+      options.urls = urls;
+      const Forwarder forwarder(options);
+    });
+  };
+  refusal("needs --llm", {});
+  refusal("expected http://", {"localhost:8000"});
+  refusal("expected http://", {"http://a", "http://user:key@b"});
+  refusal("without a query", {"http://a/?x"});
+  refusal("without /v1", {"http://a/v1/"});
+}
+
+}  // namespace
+}  // namespace fovea::serve
