@@ -261,6 +261,10 @@ void add_llm_flags(CLI::App& verb, serve::UpstreamOptions& llm) {
                   "Key for these servers (default: the client's, unless --api-key asks for one)")
       ->type_name("KEY")
       ->group(kLlmGroup);
+  verb.add_option("--llm-ca-certs", llm.ca_certs,
+                  "Who signs their certificates, PEM (default: whom the system trusts)")
+      ->type_name("FILE")
+      ->group(kLlmGroup);
   add_seconds(verb, "--llm-idle-timeout", llm.idle_timeout, "Between two pieces of an answer");
   add_seconds(verb, "--llm-connect-timeout", llm.connect_timeout, "For a connection");
   add_seconds(verb, "--llm-health-interval", llm.health.interval, "Between two GET /health");

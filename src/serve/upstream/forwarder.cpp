@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "fovea/error.h"
+#include "fovea/text.h"
 #include "serve/text/url.h"
 #include "serve/upstream/forwarding.h"
 
@@ -33,6 +34,18 @@ std::vector<std::string> bases_of(const std::vector<std::string>& urls) {
   return bases;
 }
 
+/// The certificates of a file, which a client checks those of servers against.
+std::string ca_certs_of(const std::string& path) {
+  if (path.empty()) return {};
+  constexpr std::size_t kMaxBytes = std::size_t{4} << 20;
+  std::string text = read_text_file(path, kMaxBytes);
+  if (text.find("-----BEGIN CERTIFICATE-----") == std::string::npos) {
+    throw Error(ErrorCode::kInvalidArgument,
+                "--llm-ca-certs " + path + ": it holds no certificate in PEM");
+  }
+  return text;
+}
+
 }  // namespace
 
 ApiError llm_down() {
@@ -44,7 +57,7 @@ ApiError llm_down() {
 Forwarder::Forwarder(UpstreamOptions options, LogSink* log)
     : options_(std::move(options)),
       pool_(bases_of(options_.urls), log),
-      client_(std::make_unique<HttpClient>()),
+      client_(std::make_unique<HttpClient>(ca_certs_of(options_.ca_certs))),
       checks_(std::make_unique<HealthChecks>(options_.health, pool_, *client_)) {}
 
 void Forwarder::forward(std::shared_ptr<Exchange> exchange, ForwardedCall call) {

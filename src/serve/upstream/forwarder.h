@@ -19,6 +19,7 @@ namespace fovea::serve {
 struct UpstreamOptions {
   std::vector<std::string> urls;  ///< "http://host:8000", below which are /v1 and /health
   UpstreamKey key;
+  std::string ca_certs;  ///< file of PEM with who signs their certificates; empty: the system knows
   std::chrono::milliseconds connect_timeout{2'000};
   std::chrono::milliseconds idle_timeout{60'000};  ///< between two pieces of an answer
   HealthOptions health;
@@ -37,7 +38,8 @@ struct ForwardedCall {
 class Forwarder {
  public:
   /// @param log may be null; outlives this.
-  /// @throws Error(kInvalidArgument) for a URL that is none, or that ends with /v1; Error(kIo) if
+  /// @throws Error(kInvalidArgument) for a URL that is none, or that ends with /v1, and for a file
+  /// without certificates, or errors of reading it; Error(kIo) if
   /// there are no threads to be had.
   explicit Forwarder(UpstreamOptions options, LogSink* log = nullptr);
 

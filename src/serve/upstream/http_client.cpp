@@ -77,8 +77,9 @@ std::optional<Header> parsed_header(std::string_view line) {
 /// One request with its handle.
 class Call {
  public:
-  Call(ClientRequest request, ClientEvents events)
-      : request_(std::move(request)), events_(std::move(events)) {
+  /// @param ca_certs as HttpClient has it; outlives the call.
+  Call(ClientRequest request, ClientEvents events, const std::string& ca_certs)
+      : request_(std::move(request)), events_(std::move(events)), ca_certs_(ca_certs) {
     for (const BodyPart& part : request_.body) body_size_ += part.bytes.size();
   }
 
@@ -88,6 +89,7 @@ class Call {
     if (!easy_) throw std::bad_alloc();
     headers_ = lines_of(request_.headers);
     set_target();
+    set_trust();
     set_body();
     set_callbacks();
     return easy_.get();
@@ -148,6 +150,15 @@ class Call {
     set(CURLOPT_NOSIGNAL, 1L);
     set(CURLOPT_FOLLOWLOCATION, 0L);
     set(CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(request_.connect_timeout.count()));
+  }
+
+  void set_trust() {
+    if (ca_certs_.empty()) return;
+    const curl_blob certificates{.data = const_cast<char*>(ca_certs_.data()),  // NOLINT: read
+                                 .len = ca_certs_.size(),
+                                 .flags = CURL_BLOB_NOCOPY};
+    set(CURLOPT_CAINFO_BLOB, &certificates);
+    set(CURLOPT_CAPATH, nullptr);
   }
 
   void set_body() {
@@ -256,6 +267,7 @@ class Call {
 
   ClientRequest request_;
   ClientEvents events_;
+  const std::string& ca_certs_;
   List headers_;
   Easy easy_;
   std::size_t body_size_ = 0;
@@ -273,7 +285,8 @@ class Call {
 }  // namespace
 
 struct HttpClient::Impl {
-  Impl() : multi(curl_multi_init()) {
+  explicit Impl(std::string certificates)
+      : ca_certs(std::move(certificates)), multi(curl_multi_init()) {
     if (!multi) throw std::bad_alloc();
     try {
       thread = std::thread([this] { run(); });
@@ -415,6 +428,7 @@ struct HttpClient::Impl {
     }
   }
 
+  const std::string ca_certs;
   std::unique_ptr<CURLM, FreeMulti> multi;
   std::mutex mutex;  // guards what follows, up to the thread
   std::vector<Command> commands;
@@ -425,13 +439,13 @@ struct HttpClient::Impl {
   std::thread thread;
 };
 
-HttpClient::HttpClient() : impl_(std::make_unique<Impl>()) {}
+HttpClient::HttpClient(std::string ca_certs) : impl_(std::make_unique<Impl>(std::move(ca_certs))) {}
 HttpClient::~HttpClient() = default;
 
 HttpClient::Id HttpClient::make_id() noexcept { return ++impl_->last_id; }
 
 void HttpClient::start(Id id, ClientRequest request, ClientEvents events) {
-  auto call = std::make_unique<Call>(std::move(request), std::move(events));
+  auto call = std::make_unique<Call>(std::move(request), std::move(events), impl_->ca_certs);
   impl_->tell({.order = Impl::Order::kStart, .id = id, .call = std::move(call)});
 }
 

@@ -60,8 +60,9 @@ class HttpClient {
   /// A request; 0 is none.
   using Id = std::uint64_t;
 
-  /// @throws Error(kIo) if there is no thread to be had.
-  HttpClient();
+  /// @param ca_certs certificates in PEM that sign those of servers, in place of the system's;
+  /// empty: the system's. @throws Error(kIo) if there is no thread to be had.
+  explicit HttpClient(std::string ca_certs = {});
   /// Ends all requests with kStopped.
   ~HttpClient();
   HttpClient(const HttpClient&) = delete;

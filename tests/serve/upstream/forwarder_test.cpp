@@ -12,6 +12,7 @@
 #include "serve/http/reply_stream.h"
 #include "support/expect_error.h"
 #include "support/local_server.h"
+#include "support/temporary_directory.h"
 
 namespace fovea::serve {
 namespace {
@@ -330,6 +331,19 @@ TEST(Forwarder, EndsAllRequestsWhenItStops) {
   proxy.forwarder.stop();
   EXPECT_EQ(sent.reply().status, 503);
   EXPECT_EQ(sent.code(), "draining");
+}
+
+TEST(Forwarder, RefusesAFileWithoutCertificates) {
+  const fovea::test::TemporaryDirectory folder;
+  fovea::test::write_text(folder / "none.pem", "text");
+  UpstreamOptions options;
+  options.urls = {"https://a"};
+  options.ca_certs = folder / "none.pem";
+  fovea::test::expect_error(ErrorCode::kInvalidArgument, "no certificate",
+                            [&] { const Forwarder forwarder(options); });
+  options.ca_certs = folder / "absent.pem";
+  fovea::test::expect_error(ErrorCode::kNotFound, "absent.pem",
+                            [&] { const Forwarder forwarder(options); });
 }
 
 TEST(Forwarder, RefusesUrlsThatLeadNowhere) {

@@ -10,7 +10,10 @@
 #include <stdexcept>
 #include <string>
 
+#include "serve/http/test_server.h"
+#include "serve/http/tls_files.h"
 #include "support/local_server.h"
+#include "support/temporary_directory.h"
 
 namespace fovea::serve {
 namespace {
@@ -237,6 +240,32 @@ TEST(HttpClient, EndsWhatIsNotWanted) {
   EXPECT_EQ(Asked(get(server), refuse).heard.wait_end(), ClientEnd::kUnwanted);
   const auto fail = [](const ClientHead&) -> bool { throw std::runtime_error("no"); };
   EXPECT_EQ(Asked(get(server), fail).heard.wait_end(), ClientEnd::kUnwanted);
+}
+
+TEST(HttpClient, TrustsWhomItIsToldTo) {
+  const fovea::test::TemporaryDirectory folder;
+  const fovea::test::Identity identity("localhost");
+  const fovea::test::Identity stranger("localhost");
+  identity.write_certificate(folder / "cert.pem");
+  identity.write_key(folder / "key.pem");
+  stranger.write_certificate(folder / "other.pem");
+  HttpOptions options = fovea::test::loopback();
+  options.tls = TlsFiles{.certificate = folder / "cert.pem", .key = folder / "key.pem"};
+  const fovea::test::TestServer server(options);
+  const auto end = [&](const std::string& ca_certs, const std::string& host) {
+    Listener heard;
+    HttpClient client(ca_certs);
+    ClientRequest request{.method = "GET", .head_until = Clock::now() + std::chrono::minutes(1)};
+    request.url = "https://" + host + ":" + std::to_string(server.server->port()) + "/health";
+    client.start(client.make_id(), request, heard.events());
+    return heard.wait_end();
+  };
+  const std::string own = fovea::test::read_text(folder / "cert.pem");
+  EXPECT_EQ(end(own, "localhost"), ClientEnd::kComplete);
+  EXPECT_EQ(end("", "localhost"), ClientEnd::kNoConnection) << "whom the system does not know";
+  EXPECT_EQ(end(own, "127.0.0.1"), ClientEnd::kNoConnection) << "another name";
+  EXPECT_EQ(end(fovea::test::read_text(folder / "other.pem"), "localhost"),
+            ClientEnd::kNoConnection);
 }
 
 TEST(HttpClient, Stops) {
