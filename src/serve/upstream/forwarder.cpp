@@ -30,6 +30,7 @@ std::string base_of(const std::string& text) {
 std::vector<std::string> bases_of(const std::vector<std::string>& urls) {
   if (urls.empty()) throw Error(ErrorCode::kInvalidArgument, "a proxy needs --llm URL");
   std::vector<std::string> bases;
+  bases.reserve(urls.size());
   for (const std::string& url : urls) bases.push_back(base_of(url));
   return bases;
 }

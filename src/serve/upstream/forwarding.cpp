@@ -98,7 +98,7 @@ void Forwarding::attempt() {
   try {
     parts_.client.start(
         id, request(),
-        {.on_head = [self](ClientHead head) { return self->take_head(std::move(head)); },
+        {.on_head = [self](const ClientHead& head) { return self->take_head(head); },
          .on_data = [self](std::string_view bytes) { return self->take_data(bytes); },
          .on_end = [self](ClientEnd end) { self->take_end(end); }});
   } catch (...) {
@@ -120,7 +120,7 @@ ClientRequest Forwarding::request() const {
           .idle_timeout = parts_.options.idle_timeout};
 }
 
-bool Forwarding::take_head(ClientHead head) {
+bool Forwarding::take_head(const ClientHead& head) {
   const std::chrono::duration<double> since = Clock::now() - sent_;
   parts_.pool.observe_first_byte(tried_.back(), since.count());
   const bool is_down = head.status == kBadGateway || head.status == kUnavailable;

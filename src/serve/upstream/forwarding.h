@@ -38,7 +38,7 @@ class Forwarding : public std::enable_shared_from_this<Forwarding> {
   /// Sends it to a server that has not been tried. @throws ApiError if there is none.
   void attempt();
   [[nodiscard]] ClientRequest request() const;
-  [[nodiscard]] bool take_head(ClientHead head);
+  [[nodiscard]] bool take_head(const ClientHead& head);
   [[nodiscard]] bool take_data(std::string_view bytes);
   void take_end(ClientEnd end) noexcept;
   /// Sends it once more, or a refusal.

@@ -125,7 +125,7 @@ void handle(const std::shared_ptr<const Chat>& chat, const std::shared_ptr<Excha
     };
   }
   encode_and_hand_on(chat->encoder, exchange, std::move(encode),
-                     [chat, call, exchange, &service](JobReply reply, Headers headers) {
+                     [chat, call, exchange, &service](const JobReply& reply, Headers headers) {
                        ForwardedCall forwarded =
                            forwarded_call(service, exchange->request(), *call, reply);
                        forwarded.reply_headers = std::move(headers);

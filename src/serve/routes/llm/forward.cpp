@@ -9,7 +9,7 @@ namespace fovea::serve {
 namespace {
 
 /// A route whose requests are forwarded. @param path of the request, made of the arguments.
-Route forwarded(Forwarder& forwarder, std::string method, std::string pattern,
+Route forwarded(Forwarder& forwarder, const std::string& method, std::string pattern,
                 std::function<std::string(const PathArguments&)> path) {
   const auto handler = [&forwarder, method, path = std::move(path)](
                            const std::shared_ptr<Exchange>& exchange, const PathArguments& names) {
@@ -34,7 +34,7 @@ std::string model_path(const PathArguments& names) {
 
 }  // namespace
 
-std::string target_of(const RequestHead& head, std::string path) {
+std::string target_of(const RequestHead& head, const std::string& path) {
   return head.query.empty() ? path : path + "?" + head.query;
 }
 

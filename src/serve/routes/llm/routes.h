@@ -20,6 +20,6 @@ namespace fovea::serve {
 [[nodiscard]] std::vector<Route> llm_routes(Forwarder& forwarder);
 
 /// The path of a request as a language model gets it, with its query.
-[[nodiscard]] std::string target_of(const RequestHead& head, std::string path);
+[[nodiscard]] std::string target_of(const RequestHead& head, const std::string& path);
 
 }  // namespace fovea::serve
