@@ -1,80 +1,16 @@
 """`fovea proxy` between clients and stand-ins for language models."""
 import http.client
-import os
-import re
 import signal
 import subprocess
-import sys
 import tempfile
 import threading
 import unittest
 
 import served
 from language_model import LanguageModel
-from served import (IMAGES, PATIENCE, PHOTO, PROGRAM, MODEL, Served, data_url, image, in_parallel,
-                    json, payload_of_torch, time, wait_until)
-
-CHAT = "/v1/chat/completions"
-
-
-def proxy(*models, flags=(), settings=None, up=None):
-    """A proxy that has found as many of its language models up as there are, or `up`."""
-    urls = [part for model in models for part in ("--llm", model.url)]
-    server = Served(*urls, *flags, verb="proxy",
-                    settings={"llm-health-interval": 0.1, **(settings or {})})
-    try:
-        wait_until(lambda: server.metric("fovea_llm_up") == (len(models) if up is None else up))
-    except BaseException:
-        server.close()
-        raise
-    return server
-
-
-def picture(name=PHOTO):
-    return {"type": "image_url", "image_url": {"url": data_url(image(name))}}
-
-
-def chat(*parts, stream=True, **members):
-    content = [{"type": "text", "text": part} if isinstance(part, str) else part for part in parts]
-    return {"model": "m", "messages": [{"role": "user", "content": content}], "stream": stream,
-            **members}
-
-
-def events(text):
-    return [json.loads(line[6:]) if line != "data: [DONE]" else None
-            for line in text.decode().split("\n\n") if line]
-
-
-def words(text):
-    """What an event stream says; its last word must be followed by [DONE]."""
-    found = events(text)
-    assert found[-1] is None, text
-    return "".join(event["choices"][0]["delta"]["content"] for event in found[:-1]).split()
-
-
-def wait_for_metric(server, name, value, **labels):
-    wait_until(lambda: server.metric(name, **labels) == value)
-
-
-class Open:
-    """A request whose answer is read piece by piece."""
-
-    def __init__(self, server, body, headers=None):
-        self.connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE)
-        self.connection.request("POST", CHAT, json.dumps(body), headers or {})
-
-    def answer(self):
-        self.reply = self.connection.getresponse()
-        return self.reply
-
-    def read(self):
-        """The rest of the answer, and then the end of the connection."""
-        text = (getattr(self, "reply", None) or self.answer()).read()
-        self.close()
-        return text
-
-    def close(self):
-        self.connection.close()
+from proxied import CHAT, Open, chat, events, picture, proxy, wait_for_metric, words
+from served import (IMAGES, MODEL, PATIENCE, PHOTO, PROGRAM, data_url, image, json,
+                    payload_of_torch, wait_until)
 
 
 class Parts(unittest.TestCase):
@@ -464,81 +400,6 @@ class Access(unittest.TestCase):
             self.assertNotEqual(code, 0)
             self.assertIn(why, text)
         self.assertIn("pruned", run("--llm", "http://h", "--video-pruning-rate", "0.5")[1])
-
-
-class Started:
-    """A language model in a process of its own, which can be killed."""
-
-    def __init__(self, name):
-        program = os.path.join(os.path.dirname(__file__), "language_model.py")
-        self.process = subprocess.Popen([sys.executable, "-B", program, name, "0.02"],
-                                        stdout=subprocess.PIPE, text=True)
-        self.url = f"http://127.0.0.1:{int(self.process.stdout.readline())}"
-
-    def kill(self):
-        self.process.kill()
-        self.process.wait()
-        self.process.stdout.close()
-
-
-class Death(unittest.TestCase):
-    def test_64_clients_are_answered_or_told_while_a_server_dies(self):
-        a, b = Started("a"), Started("b")
-        try:
-            with proxy(a, b) as server:
-                self.check(server, a)
-        finally:
-            for model in (a, b):
-                if model.process.poll() is None:
-                    model.kill()
-
-    def check(self, server, victim):
-        number = [0]
-        begun = threading.Event()
-
-        def client(i):
-            outcomes = []
-            for turn in range(6):
-                said = [f"w{i}.{turn}.{n}" for n in range(10)]
-                asked = Open(server, chat(*said[:5], picture(IMAGES[(i + turn) % 4]), *said[5:],
-                                          stream=i % 2 == 0))
-                status = asked.answer().status
-                text = asked.read()
-                number[0] += 1
-                if number[0] > 64:
-                    begun.set()
-                outcomes.append(outcome(said, status, text, i % 2 == 0))
-            return outcomes
-
-        def outcome(said, status, text, streams):
-            if status != 200:
-                return json.loads(text)["error"]["code"]
-            if not streams:
-                found = json.loads(text)["choices"][0]["message"]["content"].split()
-            elif events(text)[-1] is not None:
-                last = events(text).pop()["error"]["code"]
-                found = [e["choices"][0]["delta"]["content"].strip() for e in events(text)[:-1]]
-                heard = [word for word in found if re.match("w", word)]
-                self.assertEqual(heard, said[:len(heard)], "no word twice, none left out")
-                return last
-            else:
-                found = words(text)
-            self.assertEqual([word for word in found if word.startswith("w")], said)
-            self.assertEqual(found[-1], "end")
-            return "answered"
-
-        killer = threading.Thread(target=lambda: begun.wait(PATIENCE) and victim.kill())
-        killer.start()
-        outcomes = [one for all_of in in_parallel(64, client) for one in all_of]
-        killer.join()
-        counts = {name: outcomes.count(name) for name in set(outcomes)}
-        print("outcomes", counts, "retries", server.metric("fovea_llm_retries_total"))
-        self.assertEqual(len(outcomes), 64 * 6)
-        self.assertLessEqual(set(counts), {"answered", "llm_failed"})
-        self.assertGreater(counts["answered"], 64 * 5)
-        self.assertGreater(server.metric("fovea_llm_retries_total"), 0)
-        wait_for_metric(server, "fovea_llm_in_flight", 0)
-        self.assertEqual(server.metric("fovea_llm_up", llm=victim.url), 0)
 
 
 if __name__ == "__main__":
