@@ -71,6 +71,9 @@ Headers passed_request_headers(const RequestHead& head, const UpstreamKey& key) 
     std::erase_if(headers, [](const Header& h) { return is_one_of(kKeys, to_lower(h.name)); });
   }
   if (!key.api_key.empty()) headers.push_back({"Authorization", "Bearer " + key.api_key});
+  if (head.method == "POST" && find_header(headers, "Content-Type") == nullptr) {
+    headers.push_back({"Content-Type", "application/json"});
+  }
   headers.push_back({"X-Request-Id", head.id});
   headers.push_back({"Via", "1.1 fovea"});
   return headers;

@@ -14,8 +14,9 @@ struct UpstreamKey {
 };
 
 /// The headers of a client's request that a language model gets: all but those of a connection, of
-/// the transport and of the proxy itself; X-Request-Id is that of `head`, Via says who passes it
-/// on. Source: RFC 9110, 7.6.1 and 7.6.3.
+/// the transport and of the proxy itself. X-Request-Id is that of `head`, Via says who passes it
+/// on, and a body of which the client says nothing is JSON, as the proxy has read it. Source: RFC
+/// 9110, 7.6.1 and 7.6.3.
 [[nodiscard]] Headers passed_request_headers(const RequestHead& head, const UpstreamKey& key);
 
 /// The headers of an answer that a client gets: all but those of a connection, and those that the

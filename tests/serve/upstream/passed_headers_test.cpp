@@ -45,6 +45,16 @@ TEST(PassedRequestHeaders, LeavesOutThoseOfTheConnectionAndOfTheProxy) {
                           "Via=1.1 fovea"));
 }
 
+TEST(PassedRequestHeaders, CallsABodyJsonWhereTheClientSaysNothing) {
+  RequestHead head = head_with({});
+  head.method = "POST";
+  EXPECT_THAT(texts(passed_request_headers(head, {})),
+              ElementsAre("Content-Type=application/json", "X-Request-Id=r1", "Via=1.1 fovea"));
+  head.headers = {{"content-type", "application/json; charset=utf-8"}};
+  EXPECT_EQ(texts(passed_request_headers(head, {}))[0],
+            "content-type=application/json; charset=utf-8");
+}
+
 TEST(PassedRequestHeaders, SendsTheKeyThatIsMeantForTheModel) {
   const RequestHead head = head_with({{"authorization", "Bearer client"}, {"X-API-Key", "client"}});
   EXPECT_THAT(texts(passed_request_headers(head, {})),
