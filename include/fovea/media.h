@@ -88,6 +88,14 @@ struct PixelValues {
   std::array<std::int64_t, 3> grid_thw{};
 };
 
+/// The same before normalisation: num_patches x patch_dim bytes.
+struct PixelBytes {
+  MediaBytes patches;
+  std::int64_t num_patches = 0;
+  std::int64_t patch_dim = 0;
+  std::array<std::int64_t, 3> grid_thw{};
+};
+
 /// Finished embeddings. What else is known about them is for the result.
 struct PrecomputedRows {
   RowMatrix rows;
@@ -107,7 +115,7 @@ struct PrecomputedBlock {
 /// functions below. Copies share bytes in memory; files are read by encode().
 struct MediaItem {
   using Source = std::variant<EncodedFile, FrameFiles, EncodedBytes, EncodedFrames, RgbFrames,
-                              PixelValues, PrecomputedRows, PrecomputedBlock>;
+                              PixelValues, PixelBytes, PrecomputedRows, PrecomputedBlock>;
 
   Modality modality = Modality::kImage;
   std::string name;  ///< for messages and metadata: the path, or what the caller chose
@@ -164,9 +172,17 @@ struct MediaItem {
                                                std::int64_t num_patches, std::int64_t patch_dim,
                                                const std::array<std::int64_t, 3>& grid_thw,
                                                std::string name);
+/// As above for a processor that leaves rescaling and normalising to the device (vLLM's
+/// `mm_device_do_normalize`): bytes of the resized image in the order of its pixel values, which
+/// nothing has to be turned back into. Sizes are refused as above.
+[[nodiscard]] FOVEA_API MediaItem pixel_bytes(MediaBytes bytes, std::int64_t num_patches,
+                                              std::int64_t patch_dim,
+                                              const std::array<std::int64_t, 3>& grid_thw,
+                                              std::string name);
 /// The items of a safetensors file that holds what a processor returned: first the images of
 /// `pixel_values` and `image_grid_thw`, then the videos of `pixel_values_videos` and
-/// `video_grid_thw`, in the order of their grids. Other tensors are ignored. Reads the file.
+/// `video_grid_thw`, in the order of their grids. Values are floats, or uint8 as for pixel_bytes().
+/// Other tensors are ignored. Reads the file.
 /// @throws Error(kNotFound) if there is no file or it holds no pixel values, Error(kCorruptData) if
 /// it is no safetensors file or its tensors do not fit each other, Error(kIo).
 [[nodiscard]] FOVEA_API std::vector<MediaItem> pixel_values_file(const std::string& path);

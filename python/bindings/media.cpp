@@ -5,6 +5,7 @@
 #include <nanobind/stl/vector.h>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -263,8 +264,93 @@ MediaItem video_at(const std::string& path, double fps) try {
   return {.modality = Modality::kVideo, .name = path, .fps = fps, .source = EncodedFile{path}};
 }
 
+/// What a processor made of an item. The name is given where it is used.
+struct HostPatches {
+  MediaItem item;
+};
+
+[[noreturn]] void refuse_values(const std::string& expected, const std::string& got) {
+  throw nb::type_error(("values: expected " + expected + ", got " + got).c_str());
+}
+
+/// The item of patches [shape[0], shape[1]] that lie one after the other.
+MediaItem item_of_patches(MediaBytes bytes, nb::dlpack::dtype dtype,
+                          const std::vector<std::int64_t>& shape,
+                          const std::array<std::int64_t, 3>& grid) {
+  const auto is = [&](nb::dlpack::dtype_code code, int bits) {
+    return dtype.code == static_cast<std::uint8_t>(code) && dtype.bits == bits && dtype.lanes == 1;
+  };
+  const auto values = [&](RowDType type) {
+    return pixel_values(std::move(bytes), type, shape[0], shape[1], grid, {});
+  };
+  if (is(nb::dlpack::dtype_code::Float, 32)) return values(RowDType::kFloat32);
+  if (is(nb::dlpack::dtype_code::Float, 16)) return values(RowDType::kFloat16);
+  if (is(nb::dlpack::dtype_code::Bfloat, 16)) return values(RowDType::kBFloat16);
+  if (is(nb::dlpack::dtype_code::UInt, 8)) {
+    return pixel_bytes(std::move(bytes), shape[0], shape[1], grid, {});
+  }
+  refuse_values("float32, bfloat16, float16 or uint8", "an array of another type");
+}
+
+/// @throws TypeError for a tensor that is elsewhere, before anybody asks for its memory.
+void check_on_host(nb::handle object) {
+  if (!nb::hasattr(object, "__dlpack_device__")) return;
+  const auto kind =
+      nb::cast<std::int64_t>(nb::int_(nb::object(object.attr("__dlpack_device__")())[0]));
+  if (kind == nb::device::cpu::value || kind == nb::device::cuda_host::value) return;
+  refuse_values("values in host memory", "a tensor on another device: pass values.cpu()");
+}
+
+std::array<std::int64_t, 3> grid_of(nb::handle object) {
+  std::array<std::int64_t, 3> grid{};
+  std::size_t count = 0;
+  for (const nb::handle size : nb::iter(object)) {
+    const nb::object number = nb::steal(PyNumber_Index(size.ptr()));
+    if (!number.is_valid()) throw nb::python_error();
+    const std::int64_t value = PyLong_AsLongLong(number.ptr());
+    if (value == -1 && PyErr_Occurred() != nullptr) throw nb::python_error();
+    if (count < grid.size()) grid[count] = value;
+    ++count;
+  }
+  if (count == grid.size()) return grid;
+  throw nb::value_error(
+      ("grid_thw: expected 3 sizes in patches, got " + std::to_string(count)).c_str());
+}
+
+/// Refers to the values, which nobody may change while the item is used.
+HostPatches host_patches(nb::handle values, nb::handle grid_thw) {
+  const std::array<std::int64_t, 3> grid = grid_of(grid_thw);
+  check_on_host(values);
+  nb::ndarray<nb::ro> array;
+  if (!nb::try_cast(values, array)) {
+    refuse_values("an array [patches, values of a patch]", "a " + name_of_type(values));
+  }
+  std::vector<std::int64_t> shape;
+  for (std::size_t i = 0; i < array.ndim(); ++i) {
+    shape.push_back(static_cast<std::int64_t>(array.shape(i)));
+  }
+  if (shape.size() != 2) refuse_values("[patches, values of a patch]", shape_text(shape));
+  const bool is_packed =
+      (shape[1] <= 1 || array.stride(1) == 1) && (shape[0] <= 1 || array.stride(0) == shape[1]);
+  if (!is_packed) {
+    refuse_values("values that lie one after the other",
+                  "an array with strides: pass values.contiguous(), or numpy.ascontiguousarray()");
+  }
+  const nb::dlpack::dtype dtype = array.dtype();
+  const std::span bytes(static_cast<const std::uint8_t*>(array.data()), array.nbytes());
+  MediaBytes held(bytes, std::make_shared<const HeldArray>(std::move(array)));
+  return {item_of_patches(std::move(held), dtype, shape, grid)};
+}
+
 MediaItem media_item(nb::handle object, const std::string& name, Modality modality, double fps,
                      const MediaLimits& limits) {
+  if (nb::isinstance<HostPatches>(object)) {
+    MediaItem item = nb::cast<const HostPatches&>(object).item;
+    item.modality = modality;
+    item.name = name;
+    item.fps = fps;
+    return item;
+  }
   if (nb::isinstance<nb::str>(object) || nb::hasattr(object, "__fspath__")) {
     const std::string path = file_path(object);
     return modality == Modality::kVideo ? video_at(path, fps) : image_file(path);
@@ -287,6 +373,32 @@ std::vector<MediaItem> media_items(const nb::list& objects, Modality modality, d
 }
 
 void bind_media(nb::module_& module) {
+  nb::class_<HostPatches>(
+      module, "PixelValues",
+      "An image or a video as a Hugging Face processor returns it, for `images` or `videos`\n"
+      "of encode(): `values` [patches, values of a patch] and `grid_thw`, the patches in\n"
+      "time, height and width. Values are float32, bfloat16 or float16, or uint8 where\n"
+      "nothing was rescaled and normalised yet: any object of DLPack or the buffer protocol\n"
+      "in host memory. They are read where they are and must not change while they are\n"
+      "used. Rows have the bits of those of the image itself. TypeError for other values;\n"
+      "what does not fit the model or the grid is an error of the item.")
+      .def(
+          "__init__",
+          [](HostPatches* self, nb::handle values, nb::handle grid_thw) {
+            new (self) HostPatches(host_patches(values, grid_thw));
+          },
+          nb::arg("values").none(), nb::arg("grid_thw").none(),
+          nb::sig("def __init__(self, values: typing.Any, grid_thw: typing.Any) -> None"))
+      .def_prop_ro(
+          "grid_thw",
+          [](const HostPatches& patches) {
+            const auto* const values = std::get_if<PixelValues>(&patches.item.source);
+            const auto& [t, h, w] = values != nullptr
+                                        ? values->grid_thw
+                                        : std::get<PixelBytes>(patches.item.source).grid_thw;
+            return nb::make_tuple(t, h, w);
+          },
+          nb::sig("def grid_thw(self) -> tuple[int, int, int]"));
   module.def("images_in", image_paths, nb::arg("directory"),
              nb::sig("def images_in(directory: typing.Any) -> list[str]"),
              "The images of a folder, sorted by name: the frames of a video, if it is one.");

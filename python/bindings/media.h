@@ -14,6 +14,7 @@ namespace fovea::python {
 ///   uint8 [H, W, 3]      pixels; of a video [frames, H, W, 3]. A buffer or a DLPack tensor on the
 ///                        host
 ///   (buffer, shape)      the same, with a shape of its own
+///   PixelValues          patches as a processor returns them
 /// Bytes are not copied unless strides say that they do not lie one after the other: the item keeps
 /// the object. Needs the GIL; items may go without it.
 /// @param fps of sampled frames, for videos. @param limits of the engine: what encode() refuses for
@@ -23,7 +24,7 @@ namespace fovea::python {
 [[nodiscard]] std::vector<MediaItem> media_items(const nanobind::list& objects, Modality modality,
                                                  double fps, const MediaLimits& limits);
 
-/// Adds images_in().
+/// Adds PixelValues and images_in().
 void bind_media(nanobind::module_& module);
 
 }  // namespace fovea::python

@@ -25,7 +25,7 @@ def read_safetensors(path):
     """Tensors by name; bfloat16 as its bits."""
     data = pathlib.Path(path).read_bytes()
     (length,) = struct.unpack("<Q", data[:8])
-    types = {"F32": "f4", "BF16": "u2", "F16": "f2", "I64": "i8"}
+    types = {"F32": "f4", "BF16": "u2", "F16": "f2", "I64": "i8", "U8": "u1"}
     tensors = {}
     for name, entry in json.loads(data[8 : 8 + length]).items():
         if name != "__metadata__":

@@ -34,6 +34,9 @@ struct Content {
   std::span<const std::uint8_t> operator()(const PixelValues& source) const noexcept {
     return source.patches.bytes.view();
   }
+  std::span<const std::uint8_t> operator()(const PixelBytes& source) const noexcept {
+    return source.patches.view();
+  }
   std::span<const std::uint8_t> operator()(const PrecomputedRows& source) const noexcept {
     return source.rows.bytes.view();
   }
@@ -126,6 +129,12 @@ MediaItem pixel_values(MediaBytes bytes, RowDType dtype, std::int64_t num_patche
                        std::string name) {
   return {.name = std::move(name),
           .source = PixelValues{{std::move(bytes), dtype, num_patches, patch_dim}, grid_thw}};
+}
+
+MediaItem pixel_bytes(MediaBytes bytes, std::int64_t num_patches, std::int64_t patch_dim,
+                      const std::array<std::int64_t, 3>& grid_thw, std::string name) {
+  return {.name = std::move(name),
+          .source = PixelBytes{std::move(bytes), num_patches, patch_dim, grid_thw}};
 }
 
 MediaItem precomputed_rows(MediaBytes bytes, RowDType dtype, std::int64_t num_rows,

@@ -27,11 +27,13 @@ constexpr std::array<Tensors, 2> kTensors{
     {{Modality::kImage, "pixel_values", "image_grid_thw"},
      {Modality::kVideo, "pixel_values_videos", "video_grid_thw"}}};
 
-RowDType row_dtype(const std::string& where, DType dtype) {
+/// The type of values; none: bytes.
+std::optional<RowDType> row_dtype(const std::string& where, DType dtype) {
+  if (dtype == DType::kU8) return std::nullopt;
   for (const RowDType row : {RowDType::kFloat32, RowDType::kBFloat16, RowDType::kFloat16}) {
     if (to_dtype(row) == dtype) return row;
   }
-  FOVEA_CHECK(false, kCorruptData, where, ": expected float32, bfloat16 or float16, got ",
+  FOVEA_CHECK(false, kCorruptData, where, ": expected float32, bfloat16, float16 or uint8, got ",
               to_string(dtype));
 }
 
@@ -59,7 +61,7 @@ void read_items(const std::string& path, const checkpoint::SafetensorsFile& file
   const checkpoint::TensorLayout values = file.layout(names.values);
   FOVEA_CHECK(values.shape.rank() == 2, kCorruptData, where, ": expected [patches, values], got ",
               values.shape);
-  const RowDType dtype = row_dtype(where, values.dtype);
+  const std::optional<RowDType> dtype = row_dtype(where, values.dtype);
   const std::int64_t total = values.shape[0];
   const auto row_bytes = static_cast<std::size_t>(values.shape[1]) * size_of(values.dtype);
   std::size_t from = 0;
@@ -73,7 +75,8 @@ void read_items(const std::string& path, const checkpoint::SafetensorsFile& file
     file.read(names.values, from, std::as_writable_bytes(std::span(bytes)));
     from += bytes.size();
     MediaItem& item = items.emplace_back(
-        pixel_values(std::move(bytes), dtype, *patches, values.shape[1], grid, path));
+        dtype ? pixel_values(std::move(bytes), *dtype, *patches, values.shape[1], grid, path)
+              : pixel_bytes(std::move(bytes), *patches, values.shape[1], grid, path));
     item.modality = names.modality;
     used += *patches;
   }

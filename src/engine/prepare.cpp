@@ -34,8 +34,8 @@ struct Unprepared {
 };
 
 ItemPlan plan_values(const ItemProcessor& processor, const MediaItem& media,
-                     const PixelValues& values, const MediaLimits& limits) {
-  ItemPlan plan = processor.plan_grid(media.modality, values.grid_thw);
+                     const std::array<std::int64_t, 3>& grid_thw, const MediaLimits& limits) {
+  ItemPlan plan = processor.plan_grid(media.modality, grid_thw);
   const std::int64_t all = plan.spec.input_rows;
   media::check_num_patches(all, all, media.name, limits);
   return plan;
@@ -102,23 +102,25 @@ class Preparation {
   // Pixels.
 
   void add(const PixelValues& values) {
-    const RowMatrix& patches = values.patches;
-    check_matrix(patches, media_.name, "patches");
+    add_patches(check_matrix(values.patches, media_.name, "patches"), values.grid_thw);
+  }
+
+  void add(const PixelBytes& pixels) {
+    add_patches(check_matrix(pixels, media_.name, "patches"), pixels.grid_thw);
+  }
+
+  void add_patches(const ConstTensorView& patches, const std::array<std::int64_t, 3>& grid_thw) {
     const Stopwatch watch;
-    const auto& [t, h, w] = values.grid_thw;
+    const auto& [t, h, w] = grid_thw;
     ItemPlan& plan = result_.item.plan;
     plan = use_.ahead.plan != nullptr ? *use_.ahead.plan
-                                      : plan_values(processor_, media_, values, limits());
-    FOVEA_CHECK(plan.spec.input_rows == patches.num_rows, kInvalidArgument, media_.name,
+                                      : plan_values(processor_, media_, grid_thw, limits());
+    FOVEA_CHECK(plan.spec.input_rows == patches.shape[0], kInvalidArgument, media_.name,
                 ": grid_thw ", t, "x", h, "x", w, " has ", plan.spec.input_rows,
-                " patches, got pixel values of ", patches.num_rows);
+                " patches, got pixel values of ", patches.shape[0]);
     claim(plan);
     result_.item.pixels.resize(plan.pixel_bytes);
-    processor_.fill_pixel_values(plan,
-                                 {reinterpret_cast<const std::byte*>(patches.bytes.view().data()),
-                                  to_dtype(patches.dtype),
-                                  {patches.num_rows, patches.row_width}},
-                                 result_.item.pixels);
+    processor_.fill_pixel_values(plan, patches, result_.item.pixels);
     result_.times.resize_ms = watch.elapsed_ms();
   }
 
@@ -361,8 +363,8 @@ std::optional<ItemPlan> plan_undecoded(const ItemProcessor& processor, const Med
   check_source(media);
   const bool is_video = media.modality == Modality::kVideo;
   if (is_finished(media) || (is_video && is_encoded(media))) return {};
-  if (const auto* const values = std::get_if<PixelValues>(&media.source)) {
-    return plan_values(processor, media, *values, options.limits);
+  if (const auto* const grid = patch_grid(media)) {
+    return plan_values(processor, media, *grid, options.limits);
   }
   const auto plan = [&](std::int64_t num_frames, std::int64_t width_px, std::int64_t height_px) {
     check_frames(media, num_frames, options.limits);

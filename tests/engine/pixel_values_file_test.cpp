@@ -122,11 +122,23 @@ TEST_F(PixelValuesFile, GridsOfAnotherShapeAreRefused) {
                ": image_grid_thw: expected int64 [items >= 1, 3], got int64 [3]");
 }
 
+TEST_F(PixelValuesFile, ValuesMayBeBytes) {
+  add_grids("image_grid_thw", {{1, 1, 2}, {1, 2, 1}});
+  add("pixel_values", std::vector<std::byte>(12, std::byte{7}), DType::kU8, {4, 3});
+  const std::vector<MediaItem> items = read();
+  ASSERT_EQ(items.size(), 2);
+  const auto& pixels = std::get<PixelBytes>(items[1].source);
+  EXPECT_EQ(pixels.num_patches, 2);
+  EXPECT_EQ(pixels.patch_dim, 3);
+  EXPECT_EQ(pixels.grid_thw, (std::array<std::int64_t, 3>{1, 2, 1}));
+  EXPECT_EQ(items[1].num_bytes(), 6);
+}
+
 TEST_F(PixelValuesFile, ValuesOfAnotherTypeAreRefused) {
   add_grids("image_grid_thw", {{1, 2, 2}});
-  add_values("pixel_values", {4, 3}, DType::kU8);
+  add_values("pixel_values", {4, 3}, DType::kI32);
   expect_error(ErrorCode::kCorruptData,
-               ": pixel_values: expected float32, bfloat16 or float16, got uint8");
+               ": pixel_values: expected float32, bfloat16, float16 or uint8, got int32");
 }
 
 TEST_F(PixelValuesFile, ValuesOfAnotherRankAreRefused) {

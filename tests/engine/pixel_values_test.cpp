@@ -37,6 +37,19 @@ class EncodedPixelValues : public ::testing::TestWithParam<int> {
   [[nodiscard]] GoldenPixelValues golden(const std::string& name) const {
     return test::golden_pixel_values(folder_, name);
   }
+  /// The same before normalisation.
+  [[nodiscard]] MediaItem bytes_of(const std::string& name) const {
+    const GoldenPixelValues values = golden(name);
+    const checkpoint::SafetensorsFile file(folder_ + "/golden.safetensors");
+    const bool is_video = values.modality == Modality::kVideo;
+    const ConstTensorView stored =
+        file.tensor(name + ".in.pixel_values" + (is_video ? "_videos" : "") + "_u8");
+    const auto* const first = reinterpret_cast<const std::uint8_t*>(stored.data);
+    MediaItem item = pixel_bytes(std::vector(first, first + stored.bytes()), values.patches,
+                                 values.patch_dim, values.grid, "values");
+    item.modality = values.modality;
+    return item;
+  }
   [[nodiscard]] MediaItem image(const std::string& file) const {
     return image_file(folder_ + "/images/" + file);
   }
@@ -65,6 +78,32 @@ TEST_P(EncodedPixelValues, GiveTheRowsOfTheImageBitForBit) {
       EXPECT_EQ(rows.source_width_px, 0) << "nobody knows";
     }
   }
+}
+
+TEST_P(EncodedPixelValues, AsBytesGiveTheRowsBitForBit) {
+  for (const std::string name : {"gradient_64x200", "noise_101x61", "video"}) {
+    SCOPED_TRACE(name);
+    const Embedding expected = encode({item_of(golden(name))}).front();
+    const Embedding rows = encode({bytes_of(name)}).front();
+    EXPECT_EQ(rows.data, expected.data);
+    EXPECT_EQ(rows.grid_thw, expected.grid_thw);
+    EXPECT_EQ(rows.num_frames, expected.num_frames);
+  }
+}
+
+TEST_P(EncodedPixelValues, AsBytesThatContradictEachOtherAreRefused) {
+  MediaItem item = bytes_of("noise_101x61");
+  auto& pixels = std::get<PixelBytes>(item.source);
+  pixels.grid_thw = {1, 4, 8};
+  expect_refused(item, "grid_thw 1x4x8 has 32 patches, got pixel values of 24");
+  pixels.grid_thw = {1, 4, 6};
+  pixels.num_patches = 23;
+  expect_refused(item, "23 patches of 1536 x uint8 do not take 36864 bytes");
+  item = bytes_of("noise_101x61");
+  std::vector<std::uint8_t> bytes(item.content().begin(), item.content().end());
+  bytes[1536 + 256] ^= 1;
+  std::get<PixelBytes>(item.source).patches = std::move(bytes);
+  expect_refused(item, "pixel_values[1, 256] is");
 }
 
 TEST_P(EncodedPixelValues, OfAVideoGiveItsRowsBitForBit) {

@@ -2,8 +2,19 @@
 
 from ._engine import Engine
 from ._error import Error
-from ._native import Embedding, ItemInfo, PackingPlan, PlannedBatch, PlannedItems
+from ._native import Embedding, ItemInfo, PackingPlan, PixelValues, PlannedBatch, PlannedItems
 from ._native import version as _version
+from ._pixel_values import pixel_values
 
 __version__ = _version()
-__all__ = ["Embedding", "Engine", "Error", "ItemInfo", "PackingPlan", "PlannedBatch", "PlannedItems"]
+__all__ = [
+    "Embedding",
+    "Engine",
+    "Error",
+    "ItemInfo",
+    "PackingPlan",
+    "PixelValues",
+    "PlannedBatch",
+    "PlannedItems",
+    "pixel_values",
+]

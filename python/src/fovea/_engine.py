@@ -105,7 +105,7 @@ class Engine:
 
         An image is a path, an encoded image as bytes, a PIL image or a uint8 array [height, width,
         3]; a video is a path (of a container or a folder of frames), a container as bytes or a uint8
-        array [frames, height, width, 3]. Both may be one item or a list. Arrays and bytes are read
+        array [frames, height, width, 3]; PixelValues are either. Both may be one item or a list. Arrays and bytes are read
         where they are and must not change during the call. `images` may be what plan_items() returned.
 
         `dtype` is that of the rows: "float32" ("auto"), "bfloat16" or "float16". With

@@ -56,8 +56,7 @@ std::string options_of(const KeyContext& context, const MediaItem& media) {
   const bool is_video = media.modality == Modality::kVideo;
   nlohmann::json json = option_texts(context.options, {RowEffect::kMedia});
   if (is_video) json["fps"] = media.fps;
-  const auto* const values = std::get_if<PixelValues>(&media.source);
-  if (values != nullptr) json["grid_thw"] = values->grid_thw;
+  if (const auto* const grid = patch_grid(media)) json["grid_thw"] = *grid;
   return json.dump();
 }
 
@@ -92,11 +91,17 @@ class KeyMaker {
   }
 
   void add(const PixelValues& values) {
-    const RowMatrix& patches = values.patches;
-    check_matrix(patches, media_.name, "patches");
-    fields_.element = to_string(to_dtype(patches.dtype));
-    fields_.shape = {to_u64(patches.num_rows), to_u64(patches.row_width)};
-    add_bytes(patches.bytes);
+    add_patches(check_matrix(values.patches, media_.name, "patches"), values.patches.bytes);
+  }
+
+  void add(const PixelBytes& pixels) {
+    add_patches(check_matrix(pixels, media_.name, "patches"), pixels.patches);
+  }
+
+  void add_patches(const ConstTensorView& patches, const MediaBytes& bytes) {
+    fields_.element = to_string(patches.dtype);
+    fields_.shape = {to_u64(patches.shape[0]), to_u64(patches.shape[1])};
+    add_bytes(bytes);
   }
 
   void add(const EncodedFile& encoded) {

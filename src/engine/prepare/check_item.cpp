@@ -40,6 +40,19 @@ struct SourceCheck {
   void operator()(const auto&) const {}
 };
 
+ConstTensorView check_elements(const MediaBytes& bytes, DType dtype, std::int64_t num_rows,
+                               std::int64_t row_width, const std::string& name, const char* rows) {
+  const auto elements = checked_mul(num_rows, row_width);
+  const auto element_bytes = static_cast<std::int64_t>(size_of(dtype));
+  const auto expected = elements ? checked_mul(*elements, element_bytes) : std::nullopt;
+  const std::span<const std::uint8_t> got = bytes.view();
+  FOVEA_CHECK(expected && num_rows >= 0 && row_width >= 0 &&
+                  static_cast<std::uint64_t>(*expected) == got.size(),
+              kInvalidArgument, name, ": ", num_rows, " ", rows, " of ", row_width, " x ",
+              to_string(dtype), " do not take ", got.size(), " bytes");
+  return {reinterpret_cast<const std::byte*>(got.data()), dtype, {num_rows, row_width}};
+}
+
 }  // namespace
 
 std::int64_t num_finished_rows(const MediaItem& media) noexcept {
@@ -48,6 +61,12 @@ std::int64_t num_finished_rows(const MediaItem& media) noexcept {
   }
   const auto* const known = std::get_if<PrecomputedBlock>(&media.source);
   return known != nullptr ? known->block.rows : 0;
+}
+
+const std::array<std::int64_t, 3>* patch_grid(const MediaItem& media) noexcept {
+  if (const auto* const values = std::get_if<PixelValues>(&media.source)) return &values->grid_thw;
+  const auto* const pixels = std::get_if<PixelBytes>(&media.source);
+  return pixels != nullptr ? &pixels->grid_thw : nullptr;
 }
 
 void check_source(const MediaItem& media) { std::visit(SourceCheck{media}, media.source); }
@@ -69,15 +88,14 @@ void check_rgb(const RgbFrames& rgb, const std::string& name, const MediaLimits&
               " RGB pixels do not take ", got, " bytes");
 }
 
-void check_matrix(const RowMatrix& matrix, const std::string& name, const char* rows) {
-  const auto elements = checked_mul(matrix.num_rows, matrix.row_width);
-  const auto element_bytes = static_cast<std::int64_t>(size_of(to_dtype(matrix.dtype)));
-  const auto bytes = elements ? checked_mul(*elements, element_bytes) : std::nullopt;
-  const std::size_t got = matrix.bytes.view().size();
-  FOVEA_CHECK(bytes && matrix.num_rows >= 0 && matrix.row_width >= 0 &&
-                  static_cast<std::uint64_t>(*bytes) == got,
-              kInvalidArgument, name, ": ", matrix.num_rows, " ", rows, " of ", matrix.row_width,
-              " x ", to_string(to_dtype(matrix.dtype)), " do not take ", got, " bytes");
+ConstTensorView check_matrix(const RowMatrix& matrix, const std::string& name, const char* rows) {
+  return check_elements(matrix.bytes, to_dtype(matrix.dtype), matrix.num_rows, matrix.row_width,
+                        name, rows);
+}
+
+ConstTensorView check_matrix(const PixelBytes& pixels, const std::string& name, const char* rows) {
+  return check_elements(pixels.patches, DType::kU8, pixels.num_patches, pixels.patch_dim, name,
+                        rows);
 }
 
 }  // namespace fovea

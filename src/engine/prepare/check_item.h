@@ -1,11 +1,13 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <string>
 
 #include "fovea/media.h"
 #include "fovea/options.h"
+#include "fovea/tower/core/tensor_view.h"
 
 namespace fovea {
 
@@ -20,6 +22,9 @@ namespace fovea {
 
 /// The rows of such an item.
 [[nodiscard]] std::int64_t num_finished_rows(const MediaItem& media) noexcept;
+
+/// The grid of an item that comes as pixel values or their bytes; null for others.
+[[nodiscard]] const std::array<std::int64_t, 3>* patch_grid(const MediaItem& media) noexcept;
 
 /// Whether an item is an encoded image or a container, as opposed to the frames of a video.
 [[nodiscard]] inline bool is_encoded(const MediaItem& media) noexcept {
@@ -38,8 +43,9 @@ void check_source(const MediaItem& media);
 /// @param name of the item.
 void check_rgb(const RgbFrames& rgb, const std::string& name, const MediaLimits& limits);
 
-/// Requires bytes that fit num_rows x row_width elements.
+/// Requires bytes that fit num_rows x row_width elements, and returns these.
 /// @param name of the item. @param rows what a row is called.
-void check_matrix(const RowMatrix& matrix, const std::string& name, const char* rows);
+ConstTensorView check_matrix(const RowMatrix& matrix, const std::string& name, const char* rows);
+ConstTensorView check_matrix(const PixelBytes& pixels, const std::string& name, const char* rows);
 
 }  // namespace fovea

@@ -36,6 +36,16 @@ class ItemKeyTest : public ::testing::Test {
   EngineOptions options_;
 };
 
+TEST_F(ItemKeyTest, OfPixelBytesDependsOnBytesShapeAndGrid) {
+  const std::vector<std::uint8_t> bytes(48, 7);
+  const std::string a = key(pixel_bytes(bytes, 4, 12, {1, 2, 2}, "a"));
+  EXPECT_EQ(a, key(pixel_bytes(bytes, 4, 12, {1, 2, 2}, "b")));
+  EXPECT_NE(a, key(pixel_bytes(bytes, 4, 12, {1, 1, 4}, "a")));
+  EXPECT_NE(a, key(pixel_bytes(bytes, 2, 24, {1, 2, 2}, "a")));
+  EXPECT_NE(a, key(pixel_bytes(std::vector<std::uint8_t>(48, 8), 4, 12, {1, 2, 2}, "a")));
+  EXPECT_NE(a, key(pixel_values(bytes, RowDType::kFloat32, 4, 3, {1, 2, 2}, "a")));
+}
+
 TEST_F(ItemKeyTest, DoesNotDependOnWhereAFileLies) {
   const std::string a = key(image_file(write("a.png", "content")));
   EXPECT_EQ(a, key(image_file(write("b.png", "content"))));

@@ -158,7 +158,7 @@ class FOVEA_API ItemProcessor {
   /// Turns pixel values, as the reference's processor returns them, into `out` (plan.pixel_bytes
   /// bytes), so that the tower reads exactly what it would read of the image.
   /// @param plan of plan_grid. @param values host, [plan.spec.input_rows, values of a patch], f32,
-  /// f16 or bf16, unaligned is fine.
+  /// f16 or bf16, or u8 where nothing was normalised; unaligned is fine.
   /// @throws Error(kInvalidArgument) for another shape, and for values that no 8-bit image has.
   virtual void fill_pixel_values(const ItemPlan& plan, const ConstTensorView& values,
                                  std::span<std::uint8_t> out) const;

@@ -1,5 +1,5 @@
-// The way back from the processor's floats to bytes, patch by patch. Rows keep their order: it is
-// that of the tower.
+// The way back from the processor's floats to bytes, patch by patch. Bytes that were not normalised
+// are only interleaved. Rows keep their order: it is that of the tower.
 #include "models/common/grid/processor.h"
 
 #include <algorithm>
@@ -22,14 +22,15 @@ class PatchReader {
         table_(scaling.table()),
         bytes_(table_, dtype) {}
 
-  /// @param patch [3, frames, plane]. @param tile [kept_frames, plane, 3].
-  void read(std::int64_t row, std::span<const float> patch, std::size_t kept_frames,
+  /// @param patch [3, frames, plane], floats or bytes. @param tile [kept_frames, plane, 3].
+  template <class Value>
+  void read(std::int64_t row, std::span<const Value> patch, std::size_t kept_frames,
             std::uint8_t* tile) const {
     for (std::size_t c = 0; c < 3; ++c) {
       const auto frames = patch.subspan(c * frames_ * plane_, frames_ * plane_);
       for (std::size_t f = 0; f < kept_frames; ++f) {
         const auto values = frames.subspan(f * plane_, plane_);
-        const std::size_t good = bytes_.bytes_of(c, values, tile + f * plane_ * 3 + c, 3);
+        const std::size_t good = bytes_of(c, values, tile + f * plane_ * 3 + c);
         if (good < plane_) refuse(row, c, (c * frames_ + f) * plane_ + good, values[good]);
       }
       if (kept_frames < frames_) check_repeated(row, c, frames);
@@ -37,6 +38,18 @@ class PatchReader {
   }
 
  private:
+  /// As Denormalizer::bytes_of, for pixels of 3 bytes.
+  [[nodiscard]] std::size_t bytes_of(std::size_t channel, std::span<const float> values,
+                                     std::uint8_t* out) const {
+    return bytes_.bytes_of(channel, values, out, 3);
+  }
+  [[nodiscard]] static std::size_t bytes_of(std::size_t /*channel*/,
+                                            std::span<const std::uint8_t> values,
+                                            std::uint8_t* out) {
+    for (std::size_t i = 0; i < values.size(); ++i) out[3 * i] = values[i];
+    return values.size();
+  }
+
   [[noreturn]] void refuse(std::int64_t row, std::size_t c, std::size_t column, float value) const {
     const std::uint8_t byte = bytes_.nearest_byte(c, value);
     FOVEA_CHECK(false, kInvalidArgument, "pixel_values[", row, ", ", column, "] is ", value,
@@ -46,13 +59,14 @@ class PatchReader {
   }
 
   /// @param frames all frames of a channel; only the first is kept.
-  void check_repeated(std::int64_t row, std::size_t c, std::span<const float> frames) const {
+  template <class Value>
+  void check_repeated(std::int64_t row, std::size_t c, std::span<const Value> frames) const {
     const auto later = frames.subspan(plane_);
     const auto [other, before] = std::mismatch(later.begin(), later.end(), frames.begin());
     if (other == later.end()) return;
     FOVEA_CHECK(false, kInvalidArgument, "pixel_values[", row, ", ",
                 c * frames.size() + plane_ + static_cast<std::size_t>(other - later.begin()),
-                "] is ", *other, ", expected ", *before,
+                "] is ", +*other, ", expected ", +*before,
                 " as in the frame before: an image repeats its frame");
   }
 
@@ -82,9 +96,14 @@ void fill_pixel_values(const GridGeometry& geometry, const PixelScaling& scaling
   const std::byte* from = values.data;
   std::uint8_t* tile = out.data();
   for (std::int64_t row = 0; row < plan.spec.input_rows; ++row, tile += tile_bytes) {
-    widen_to_f32(values.dtype, from, patch.data(), patch.size());
+    if (values.dtype == DType::kU8) {
+      const auto* const bytes = reinterpret_cast<const std::uint8_t*>(from);
+      reader.read(row, std::span(bytes, patch.size()), kept_frames, tile);
+    } else {
+      widen_to_f32(values.dtype, from, patch.data(), patch.size());
+      reader.read(row, std::span<const float>(patch), kept_frames, tile);
+    }
     from += patch.size() * size_of(values.dtype);
-    reader.read(row, patch, kept_frames, tile);
   }
 }
 

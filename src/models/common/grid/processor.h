@@ -107,7 +107,8 @@ void count_views(const GridGeometry& geometry, std::span<const ItemPlan> views, 
 /// Turns the processor's pixel_values of one item back into bytes: for every patch a tile of
 /// interleaved RGB, patch_size x patch_size pixels per kept frame.
 /// @param plan of GridProcessor::plan_grid.
-/// @param values [patches, patch_dim], a row is [channel, frame, y, x]; f32, f16 or bf16.
+/// @param values [patches, patch_dim], a row is [channel, frame, y, x]; f32, f16 or bf16, or u8:
+/// bytes that were not rescaled and normalised.
 /// @throws Error(kInvalidArgument) for another shape, for a value that is no rescaled and
 /// normalised byte, and for an image whose frames differ; the first such element is named.
 /// Source: docs/reference/qwen_glm.md, "Patch rows".
