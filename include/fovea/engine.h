@@ -18,6 +18,7 @@
 #include "fovea/reports.h"
 #include "fovea/row_block.h"
 #include "fovea/stats.h"
+#include "fovea/weight_tensors.h"
 
 namespace fovea {
 
@@ -75,6 +76,17 @@ class FOVEA_API Engine {
   /// that contradict each other or the model, Error(kOutOfMemory).
   [[nodiscard]] static Engine load(const std::string& model, const EngineOptions& options = {},
                                    const CallBounds& bounds = {});
+
+  /// As load(), with the tensors of another loader instead of those of files: `model` holds the
+  /// JSON files of a checkpoint and needs no weights. Each tensor of the tower is copied to host
+  /// memory when its turn comes, once for every GPU, or once for all replicas on a CPU, and once
+  /// more for an encoder cache, whose keys have the bits of all weights. Rows and keys are those of
+  /// the same tensors in files.
+  /// @throws as load(); Error(kInvalidArgument) for dummy weights, for two tensors of one name and
+  /// without a function that reads; what that function throws, as it is.
+  [[nodiscard]] static Engine from_weights(const std::string& model, const WeightTensors& weights,
+                                           const EngineOptions& options = {},
+                                           const CallBounds& bounds = {});
 
   Engine(Engine&&) noexcept;
   Engine& operator=(Engine&&) noexcept;

@@ -26,3 +26,4 @@
 #include "fovea/stats.h"
 #include "fovea/text.h"
 #include "fovea/version.h"
+#include "fovea/weight_tensors.h"

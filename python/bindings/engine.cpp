@@ -4,16 +4,20 @@
 #include <nanobind/stl/optional.h>
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/tuple.h>
 #include <nanobind/stl/vector.h>
 #include <unistd.h>
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <stop_token>
 #include <string>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -65,6 +69,27 @@ class Callback {
   std::shared_ptr<nb::object> callable_;
 };
 
+/// A name, an element type as safetensors files call it, and sizes.
+using TensorListing = std::tuple<std::string, std::string, std::vector<std::int64_t>>;
+
+/// @param read called as read(index, memoryview). It outlives the tensors.
+WeightTensors weight_tensors(const std::vector<TensorListing>& listings, nb::handle read) {
+  WeightTensors tensors;
+  tensors.listings.reserve(listings.size());
+  for (const auto& [name, dtype, shape] : listings) {
+    tensors.listings.push_back({.name = name, .dtype = dtype, .shape = shape});
+  }
+  tensors.read = [read](std::size_t index, std::span<std::byte> out) {
+    if (out.empty()) return;
+    const nb::gil_scoped_acquire acquire;
+    const nb::object room = nb::steal(PyMemoryView_FromMemory(
+        reinterpret_cast<char*>(out.data()), static_cast<Py_ssize_t>(out.size()), PyBUF_WRITE));
+    if (!room.is_valid()) throw nb::python_error();
+    read(index, room);
+  };
+  return tensors;
+}
+
 /// Items with their plans, which both stay as they are.
 struct PlannedItems {
   std::vector<PlannedItem> items;
@@ -80,11 +105,16 @@ struct PlannedItems {
 /// of them is called: their threads write log lines.
 class PythonEngine {
  public:
-  PythonEngine(const std::string& path, const nb::dict& options)
+  /// @param weights tensors of the caller; none: those of the files.
+  PythonEngine(const std::string& path, const nb::dict& options,
+               const std::optional<WeightTensors>& weights)
       : options_(engine_options(options)) {
     options_.log = &log_;
     run_interruptibly([&](std::stop_token stop) {
-      engine_ = std::make_unique<Engine>(Engine::load(path, options_, {.stop = std::move(stop)}));
+      const CallBounds bounds{.stop = std::move(stop)};
+      engine_ =
+          std::make_unique<Engine>(weights ? Engine::from_weights(path, *weights, options_, bounds)
+                                           : Engine::load(path, options_, bounds));
     });
   }
   PythonEngine(const PythonEngine&) = delete;
@@ -341,8 +371,19 @@ void bind_engine(nb::module_& module) {
       .def_prop_ro("rows", &PlannedItems::rows, nb::sig("def rows(self) -> list[int | None]"),
                    "Rows that each will have; None where only decoding tells.");
   nb::class_<PythonEngine>(module, "Engine", nb::is_weak_referenceable(), "See fovea.Engine.")
-      .def(nb::init<const std::string&, const nb::dict&>(), nb::arg("path"), nb::arg("options"),
-           nb::sig("def __init__(self, path: str, options: dict[str, typing.Any]) -> None"))
+      .def(
+          "__init__",
+          [](PythonEngine* self, const std::string& path, const nb::dict& options,
+             const std::optional<std::pair<std::vector<TensorListing>, nb::object>>& weights) {
+            new (self) PythonEngine(
+                path, options,
+                weights ? std::optional(weight_tensors(weights->first, weights->second))
+                        : std::nullopt);
+          },
+          nb::arg("path"), nb::arg("options"), nb::arg("weights").none(),
+          nb::sig("def __init__(self, path: str, options: dict[str, typing.Any], weights: "
+                  "tuple[list[tuple[str, str, list[int]]], typing.Any] | None) -> None"),
+          "`weights` are listings (name, dtype, shape) and a function read(index, memoryview).")
       .def("plan_items", &PythonEngine::plan_items, nb::arg("images"), nb::arg("videos"),
            nb::arg("fps"),
            nb::sig("def plan_items(self, images: list[typing.Any], videos: list[typing.Any], "

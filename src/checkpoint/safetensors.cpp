@@ -112,15 +112,20 @@ const TensorEntry* SafetensorsFile::find(std::string_view name) const noexcept {
   return &impl_->header.tensors[*it];
 }
 
+TensorLayout layout_of(const std::string& where, std::string_view name, std::string_view dtype,
+                       const std::vector<std::int64_t>& shape) {
+  const FileDType* known = find_file_dtype(dtype);
+  FOVEA_CHECK(known != nullptr && known->dtype, kUnsupported, where, ": ", json_quote(name),
+              " has dtype ", dtype, ", which Fovea does not compute with");
+  FOVEA_CHECK(shape.size() <= kMaxRank, kUnsupported, where, ": ", json_quote(name), " has rank ",
+              shape.size(), ", at most ", kMaxRank, " is supported");
+  return {*known->dtype, Shape(shape)};
+}
+
 TensorLayout SafetensorsFile::layout(std::string_view name) const {
   const TensorEntry* entry = find(name);
   FOVEA_CHECK(entry != nullptr, kNotFound, impl_->path, ": no tensor ", json_quote(name));
-  const std::optional<DType> dtype = find_file_dtype(entry->dtype)->dtype;
-  FOVEA_CHECK(dtype.has_value(), kUnsupported, impl_->path, ": ", json_quote(name), " has dtype ",
-              entry->dtype, ", which Fovea does not compute with");
-  FOVEA_CHECK(entry->shape.size() <= kMaxRank, kUnsupported, impl_->path, ": ", json_quote(name),
-              " has rank ", entry->shape.size(), ", at most ", kMaxRank, " is supported");
-  return {*dtype, Shape(entry->shape)};
+  return layout_of(impl_->path, name, entry->dtype, entry->shape);
 }
 
 void SafetensorsFile::read(std::string_view name, std::size_t offset,

@@ -54,6 +54,12 @@ struct TensorLayout {
   [[nodiscard]] std::size_t bytes() const { return ConstTensorView{nullptr, dtype, shape}.bytes(); }
 };
 
+/// The layout that the listing of a tensor means. @param where its file, for messages.
+/// @throws Error(kUnsupported) if the dtype is not one of DType or the rank is above kMaxRank.
+[[nodiscard]] TensorLayout layout_of(const std::string& where, std::string_view name,
+                                     std::string_view dtype,
+                                     const std::vector<std::int64_t>& shape);
+
 /// A safetensors file whose tensors are read when they are asked for. It is not mapped into memory:
 /// a file that shrinks meanwhile is an error, not the end of the process. Thread-safe.
 class SafetensorsFile {

@@ -1,4 +1,4 @@
-// Where tensors come from: one file, the shards of an index, or a hash.
+// Where tensors come from: one file, the shards of an index, the caller, or a hash.
 //
 // The index (model.safetensors.index.json) is an object whose member "weight_map" maps the name of
 // a tensor to the name of the file in the same directory that holds it.
@@ -13,6 +13,7 @@
 
 #include "checkpoint/dummy_weights.h"
 #include "checkpoint/safetensors.h"
+#include "core/boundary.h"
 #include "core/check.h"
 #include "core/file.h"
 #include "core/interrupt.h"
@@ -26,6 +27,7 @@ namespace {
 constexpr const char* kSingleFile = "model.safetensors";
 constexpr const char* kIndexFile = "model.safetensors.index.json";
 constexpr const char* kExtension = ".safetensors";
+constexpr const char* kHandedOver = "tensors handed over";
 
 /// Whether a name can only mean a file in the same directory.
 bool is_plain_file_name(std::string_view name) {
@@ -193,6 +195,23 @@ struct WeightSource::Impl {
     return {data, DType::kBF16, shape};
   }
 
+  [[nodiscard]] std::size_t index_of(const std::string& name) const {
+    const auto it = handed_over.find(name);
+    FOVEA_CHECK(it != handed_over.end(), kNotFound, directory, ": no tensor ", json_quote(name),
+                " in the ", kHandedOver);
+    return it->second;
+  }
+
+  ConstTensorView tensor_of_caller(const std::string& name) {
+    const std::size_t index = index_of(name);
+    const WeightTensors::Listing& listing = caller->listings[index];
+    const TensorLayout layout = layout_of(kHandedOver, name, listing.dtype, listing.shape);
+    std::byte* const data = own_memory().get(layout.bytes());
+    const std::lock_guard lock(reading);
+    call_back(caller->read, index, std::span(data, layout.bytes()));
+    return {data, layout.dtype, layout.shape};
+  }
+
   ConstTensorView stored_tensor(const std::string& name) {
     const SafetensorsFile& file = file_with(name);
     const TensorLayout layout = file.layout(name);
@@ -207,6 +226,9 @@ struct WeightSource::Impl {
   std::map<std::string, std::string> shard_names;  // tensor -> name of its file
   std::vector<std::string> names;                  // the keys of shard_names
   std::map<std::string, Shard> shards;             // by name of the file
+  const WeightTensors* caller = nullptr;           // not null: has the tensors
+  std::map<std::string, std::size_t> handed_over;  // tensor -> its place in the caller's list
+  std::mutex reading;                              // held while the caller's function runs
 
   std::mutex mutex;  // guards the map below, not the memory, each of which belongs to one thread
   std::map<std::thread::id, Memory> memory_of_threads;
@@ -245,17 +267,45 @@ WeightSource WeightSource::dummy(std::uint64_t seed) {
   return WeightSource(std::move(impl));
 }
 
+WeightSource WeightSource::handed_over(const std::string& directory, const WeightTensors& tensors) {
+  FOVEA_CHECK(tensors.read != nullptr, kInvalidArgument, directory, ": ", kHandedOver,
+              " come without a function that reads them");
+  auto impl = std::make_unique<Impl>();
+  impl->directory = directory;
+  impl->caller = &tensors;
+  for (std::size_t i = 0; i < tensors.listings.size(); ++i) {
+    const std::string& name = tensors.listings[i].name;
+    const bool is_new = impl->handed_over.emplace(name, i).second;
+    FOVEA_CHECK(is_new, kInvalidArgument, directory, ": two ", kHandedOver, " are called ",
+                json_quote(name));
+  }
+  for (const auto& [name, index] : impl->handed_over) impl->names.push_back(name);
+  return WeightSource(std::move(impl));
+}
+
 bool WeightSource::is_dummy() const noexcept { return impl_->is_dummy; }
+
+bool WeightSource::is_stored() const noexcept {
+  return !impl_->is_dummy && impl_->caller == nullptr;
+}
 
 const std::string& WeightSource::directory() const noexcept { return impl_->directory; }
 
 const std::vector<std::string>& WeightSource::names() const noexcept { return impl_->names; }
 
 const std::string& WeightSource::file_of(const std::string& name) const {
+  static const std::string no_file = kHandedOver;
+  if (impl_->caller != nullptr) return no_file;
   return impl_->shard_names.at(name);
 }
 
 std::optional<WeightSource::Listing> WeightSource::listing(const std::string& name) const {
+  if (impl_->caller != nullptr) {
+    const auto it = impl_->handed_over.find(name);
+    if (it == impl_->handed_over.end()) return std::nullopt;
+    const WeightTensors::Listing& listing = impl_->caller->listings[it->second];
+    return Listing{name, listing.dtype, listing.shape, kHandedOver};
+  }
   const auto it = impl_->shard_names.find(name);
   if (it == impl_->shard_names.end()) return std::nullopt;
   const TensorEntry& entry = *impl_->file_with(name).find(name);
@@ -264,7 +314,8 @@ std::optional<WeightSource::Listing> WeightSource::listing(const std::string& na
 
 ConstTensorView WeightSource::tensor(const std::string& name, const Shape& shape) const {
   check_interrupt();
-  return impl_->is_dummy ? impl_->dummy_tensor(name, shape) : impl_->stored_tensor(name);
+  if (impl_->is_dummy) return impl_->dummy_tensor(name, shape);
+  return impl_->caller != nullptr ? impl_->tensor_of_caller(name) : impl_->stored_tensor(name);
 }
 
 std::optional<std::string> find_prefix(const WeightSource& weights, std::string_view anchor,

@@ -54,7 +54,9 @@ class SessionOfCall {
 
 /// The parts of an engine, from the device up. Private to this room.
 struct Engine::Impl {
-  Impl(const std::string& model_directory, const EngineOptions& engine_options);
+  /// @param tensors of the caller, until this ends; null: those of the files.
+  Impl(const std::string& model_directory, const WeightTensors* tensors,
+       const EngineOptions& engine_options);
 
   /// The whole way of a batch: prepare, pack, run, hand over. The table of contents of the system.
   /// @param to destinations; null: rows go to the results, and have no copies.
@@ -107,7 +109,7 @@ struct Engine::Impl {
   Spares<BatchMemory> gathers;                     // one per call of several ranks
 
  private:
-  void load();
+  void load(const WeightTensors* tensors);
   /// Makes the encoder cache that the options ask for, and names the model for it.
   void make_cache(const checkpoint::WeightSource& weights);
   /// One line about what was loaded, where, and the sizes of its graphs.

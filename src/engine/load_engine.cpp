@@ -18,9 +18,16 @@ namespace fovea {
 
 namespace {
 
+/// @param tensors of the caller; null: those of the files.
 checkpoint::WeightSource open_weights(const checkpoint::HfConfig& files,
-                                      const EngineOptions& options) {
+                                      const EngineOptions& options,
+                                      const WeightTensors* tensors = nullptr) {
   (void)family_of(files);  // an unknown one is worse news than missing weights
+  if (tensors != nullptr) {
+    FOVEA_CHECK(!options.dummy_weights, kInvalidArgument, files.directory,
+                ": expected either tensors or dummy weights, got both");
+    return checkpoint::WeightSource::handed_over(files.directory, *tensors);
+  }
   return options.dummy_weights ? checkpoint::WeightSource::dummy(options.seed)
                                : checkpoint::WeightSource::open(files.directory);
 }
@@ -63,7 +70,8 @@ void log_preprocessing(const checkpoint::HfConfig& files, const ItemProcessor& p
   }
 }
 
-Engine::Impl::Impl(const std::string& model_directory, const EngineOptions& engine_options)
+Engine::Impl::Impl(const std::string& model_directory, const WeightTensors* tensors,
+                   const EngineOptions& engine_options)
     : directory(model_directory),
       options(with_patch_limit(engine_options)),
       files(read_model_files(directory, options)),
@@ -74,12 +82,12 @@ Engine::Impl::Impl(const std::string& model_directory, const EngineOptions& engi
       decode_processes(media::make_decode_processes(options.decode_processes, options.media)),
       sessions([this] { return std::make_unique<GroupSession>(*replicas); }),
       gathers([] { return std::make_unique<BatchMemory>(); }) {
-  load();
+  load(tensors);
 }
 
-void Engine::Impl::load() {
+void Engine::Impl::load(const WeightTensors* tensors) {
   check_family_options(files, options);
-  const checkpoint::WeightSource weights = open_weights(files, options);
+  const checkpoint::WeightSource weights = open_weights(files, options, tensors);
   {
     CheckedModel checked = check_model(files, options.media, weights, tower_output(options));
     report = std::move(checked.report);
@@ -167,7 +175,15 @@ void Engine::Impl::log_initialized() {
 Engine Engine::load(const std::string& model, const EngineOptions& options,
                     const CallBounds& bounds) try {
   const CallScope scope(bounds, "load");
-  return Engine(std::make_unique<Impl>(model, options));
+  return Engine(std::make_unique<Impl>(model, nullptr, options));
+} catch (...) {
+  rethrow_as_error();
+}
+
+Engine Engine::from_weights(const std::string& model, const WeightTensors& weights,
+                            const EngineOptions& options, const CallBounds& bounds) try {
+  const CallScope scope(bounds, "load");
+  return Engine(std::make_unique<Impl>(model, &weights, options));
 } catch (...) {
   rethrow_as_error();
 }

@@ -120,9 +120,9 @@ void throw_if_incomplete(const ModelReport& report, const checkpoint::HfConfig& 
     if (count < kNamed) list += cat(count == 0 ? "" : "; ", tensor.name, " ", tensor.problem);
     ++count;
   }
-  if (count > kNamed) {
-    list +=
-        cat(" and ", count - kNamed, " more; `fovea inspect ", weights.directory(), "` lists them");
+  if (count > kNamed) list += cat(" and ", count - kNamed, " more");
+  if (count > kNamed && weights.is_stored()) {
+    list += cat("; `fovea inspect ", weights.directory(), "` lists them");
   }
   const std::optional<std::string> quantization = files.quantization();
   FOVEA_CHECK(count == 0 || !quantization, kUnsupported, weights.directory(),

@@ -2,7 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <atomic>
+#include <cstring>
 #include <filesystem>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -78,6 +82,80 @@ TEST(WeightSource, TakesTheOnlyFileOfAnotherName) {
   const WeightSource source = WeightSource::open(folder.path());
   EXPECT_EQ(number(source, "a"), 100);
   EXPECT_EQ(source.listing("a")->file, "tower.safetensors");
+}
+
+/// Two numbers in memory of the caller, and how often they were read.
+struct Numbers {
+  WeightTensors tensors{.listings = {{"b", "I32", {1}}, {"a", "I32", {1}}, {"odd", "int3", {1}}}};
+  std::vector<std::size_t> reads;
+
+  Numbers() {
+    tensors.read = [this](std::size_t index, std::span<std::byte> out) {
+      reads.push_back(index);
+      const std::int32_t value = 100 + static_cast<std::int32_t>(index);
+      ASSERT_EQ(out.size(), sizeof(value));
+      std::memcpy(out.data(), &value, sizeof(value));
+    };
+  }
+};
+
+TEST(WeightSource, TakesTensorsOfTheCallerOneByOne) {
+  Numbers numbers;
+  const WeightSource source = WeightSource::handed_over("folder", numbers.tensors);
+  EXPECT_FALSE(source.is_dummy());
+  EXPECT_FALSE(source.is_stored());
+  EXPECT_EQ(source.names(), (Names{"a", "b", "odd"}));
+  EXPECT_EQ(source.directory(), "folder");
+  EXPECT_EQ(source.listing("a")->dtype, "I32");
+  EXPECT_EQ(source.listing("a")->file, "tensors handed over");
+  EXPECT_EQ(source.file_of("b"), "tensors handed over");
+  EXPECT_FALSE(source.listing("c"));
+  EXPECT_TRUE(numbers.reads.empty());
+  EXPECT_EQ(number(source, "a"), 101);
+  EXPECT_EQ(number(source, "b"), 100);
+  EXPECT_EQ(numbers.reads, (std::vector<std::size_t>{1, 0}));
+}
+
+TEST(WeightSource, NamesTheTensorThatTheCallerLacks) {
+  Numbers numbers;
+  const WeightSource source = WeightSource::handed_over("folder", numbers.tensors);
+  test::expect_error(ErrorCode::kNotFound, "folder: no tensor \"c\" in the tensors handed over",
+                     [&] { (void)source.tensor("c", {1}); });
+  test::expect_error(ErrorCode::kUnsupported,
+                     "\"odd\" has dtype int3, which Fovea does not compute with",
+                     [&] { (void)source.tensor("odd", {1}); });
+}
+
+TEST(WeightSource, ReadsTensorsOfTheCallerNeverTwiceAtOnce) {
+  std::atomic<int> inside = 0;
+  std::atomic<bool> met = false;
+  const WeightTensors tensors{.listings = {{"a", "F32", {256}}},
+                              .read = [&](std::size_t, std::span<std::byte> out) {
+                                if (++inside > 1) met = true;
+                                std::this_thread::yield();
+                                std::ranges::fill(out, std::byte{1});
+                                --inside;
+                              }};
+  const WeightSource source = WeightSource::handed_over("folder", tensors);
+  {
+    std::vector<std::jthread> threads;
+    for (int i = 0; i < 4; ++i) {
+      threads.emplace_back([&] {
+        for (int k = 0; k < 50; ++k) (void)source.tensor("a", {256});
+      });
+    }
+  }
+  EXPECT_FALSE(met);
+}
+
+TEST(WeightSource, RefusesTensorsThatAreNoSet) {
+  Numbers numbers;
+  numbers.tensors.listings[2].name = "a";
+  test::expect_error(ErrorCode::kInvalidArgument,
+                     "folder: two tensors handed over are called \"a\"",
+                     [&] { (void)WeightSource::handed_over("folder", numbers.tensors); });
+  test::expect_error(ErrorCode::kInvalidArgument, "without a function that reads them",
+                     [] { (void)WeightSource::handed_over("folder", WeightTensors{}); });
 }
 
 TEST(WeightSource, RefusesAChoiceOfFilesWithoutIndex) {

@@ -3,12 +3,13 @@ from __future__ import annotations
 import atexit
 import os
 import weakref
-from typing import TYPE_CHECKING, Any, AsyncIterable, AsyncIterator, Callable, Dict, Iterable, List, Sequence, Union
+from typing import TYPE_CHECKING, Any, AsyncIterable, AsyncIterator, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Union
 
 from . import _native
 from ._images import as_list, prepare
 from ._progress import progress_bar
 from ._tensors import caller_stream, capsules
+from ._weights import weight_tensors
 
 if TYPE_CHECKING:
     import asyncio
@@ -32,11 +33,22 @@ def _shut_down() -> None:
 
 class Engine:
     """A loaded vision encoder. May be used by several threads at the same time; calls let go of
-    the GIL. Made by `from_pretrained`."""
+    the GIL. Made by `from_pretrained` or `from_weights`."""
 
-    def __init__(self, path: Path, device: str, threads: int, options: Dict[str, Any]) -> None:
+    def __init__(
+        self,
+        path: Path,
+        device: str,
+        threads: int,
+        options: Dict[str, Any],
+        tensors: Optional[Mapping[str, Any]] = None,
+    ) -> None:
         self._arguments = (os.fspath(path), device, threads, dict(options))
-        self._native = _native.Engine(os.fspath(path), {**options, "device": device, "threads": threads})
+        self._can_be_pickled = tensors is None
+        weights = None if tensors is None else weight_tensors(tensors)
+        self._native = _native.Engine(
+            os.fspath(path), {**options, "device": device, "threads": threads}, weights
+        )
         self._profile: str = self.options["media_profile"]
         self._background = tuple(self.options["rgba_background_color"])
         _engines.add(self._native)
@@ -56,8 +68,32 @@ class Engine:
         """
         return cls(path, device, threads, dict(options))
 
+    @classmethod
+    def from_weights(
+        cls,
+        path: Path,
+        tensors: Mapping[str, Any],
+        device: str = "auto",
+        threads: int = 0,
+        **options: "Unpack[Options]",
+    ) -> "Engine":
+        """As from_pretrained(), with the tensors of another loader: the folder `path` holds
+        config.json and the processor's files, and needs no weights.
+
+        `tensors` maps names to tensors of torch on any device, arrays of numpy, or tensors of DLPack;
+        those on a GPU that are not of torch need it. Names are those of the checkpoint or of the
+        `state_dict()` of transformers' model; tensors outside the tower are not read. One tensor at a
+        time is copied to host memory, from a thread of the call, and none is kept.
+
+        Missing and misshapen tensors are one Error; what a tensor raises when it is copied is raised
+        as it is.
+        """
+        return cls(path, device, threads, dict(options), tensors)
+
     def __reduce__(self) -> Any:
         """An engine is pickled as its arguments, and loaded again where it is unpickled."""
+        if not self._can_be_pickled:
+            raise TypeError("an engine made by from_weights() cannot be pickled: its weights are in no file")
         return type(self), self._arguments
 
     def __repr__(self) -> str:

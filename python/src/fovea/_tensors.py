@@ -17,7 +17,7 @@ def caller_stream(tensors: Sequence[Any], stream: Any) -> Optional[Stream]:
     """The stream of a call whose rows go to `tensors`: None if all are on the host and none is given,
     else `stream`, a torch.cuda.Stream or a cudaStream_t, by default the current one of torch where
     that is in use."""
-    gpus = [gpu for gpu in map(_gpu_of, tensors) if gpu is not None]
+    gpus = [gpu for gpu in map(gpu_of, tensors) if gpu is not None]
     if stream is None:
         if not gpus:
             return None
@@ -39,7 +39,8 @@ def capsules(tensors: Sequence[Any], stream: Optional[Stream]) -> List[Any]:
     return [_capsule(tensor, f"out[{i}]", stream) for i, tensor in enumerate(tensors)]
 
 
-def _gpu_of(tensor: Any) -> Optional[int]:
+def gpu_of(tensor: Any) -> Optional[int]:
+    """The number of the GPU that a tensor is on; None: another place, or no tensor of DLPack."""
     if not hasattr(tensor, "__dlpack_device__"):
         return None
     kind, number = tensor.__dlpack_device__()
@@ -50,7 +51,7 @@ def _capsule(tensor: Any, name: str, stream: Optional[Stream]) -> Any:
     if not hasattr(tensor, "__dlpack__"):
         raise TypeError(f"{name}: expected a tensor with __dlpack__, got a {type(tensor).__name__}")
     try:
-        if stream is None or _gpu_of(tensor) is None:
+        if stream is None or gpu_of(tensor) is None:
             return tensor.__dlpack__()
         return tensor.__dlpack__(stream=stream[1] or _LEGACY_DEFAULT)
     except BufferError as problem:  # read-only, for example

@@ -9,12 +9,13 @@
 
 #include "fovea/export.h"
 #include "fovea/tower/core/tensor_view.h"
+#include "fovea/weight_tensors.h"
 
 namespace fovea::checkpoint {
 
-/// The tensors of a checkpoint: one file, or the shards of an index, or none at all (dummy
-/// weights). Only the shards that hold a tensor somebody asks for are opened. Thread-safe after
-/// construction.
+/// The tensors of a checkpoint: one file, or the shards of an index, or tensors that the caller
+/// hands over, or none at all (dummy weights). Only the shards that hold a tensor somebody asks for
+/// are opened. Thread-safe after construction.
 class FOVEA_API WeightSource {
  public:
   /// A tensor as listed, without its data.
@@ -34,28 +35,36 @@ class FOVEA_API WeightSource {
   /// with mean 0 and standard deviation 0.02 (dummy_weights.h), a function of seed and name alone.
   /// Norm weights (rank 1, name ending in ".weight") have mean 1.
   [[nodiscard]] static WeightSource dummy(std::uint64_t seed);
+  /// Tensors that another loader has. @param directory of the model's other files.
+  /// @param tensors must outlive the object.
+  /// @throws Error(kInvalidArgument) for two tensors of one name and without a function that reads.
+  [[nodiscard]] static WeightSource handed_over(const std::string& directory,
+                                                const WeightTensors& tensors);
 
   WeightSource(WeightSource&&) noexcept;
   WeightSource& operator=(WeightSource&&) noexcept;
   ~WeightSource();
 
   [[nodiscard]] bool is_dummy() const noexcept;
-  /// The directory that was opened; empty for dummy weights.
+  /// Whether tensors come from files.
+  [[nodiscard]] bool is_stored() const noexcept;
+  /// The directory of the model; empty for dummy weights.
   [[nodiscard]] const std::string& directory() const noexcept;
   /// Names of all tensors, ascending; empty for dummy weights. Opens no shard.
   [[nodiscard]] const std::vector<std::string>& names() const noexcept;
-  /// The file that is said to hold one of names(). Opens no shard.
+  /// The file that is said to hold one of names(), for messages: "tensors handed over" where it is
+  /// none. Opens no shard.
   [[nodiscard]] const std::string& file_of(const std::string& name) const;
   /// Header entry of a tensor, or nothing if no file is said to hold it. Opens the shard's header.
   /// @throws Error(kNotFound) if the shard is missing, Error(kCorruptData) if it does not hold what
   /// the index says.
   [[nodiscard]] std::optional<Listing> listing(const std::string& name) const;
-  /// A tensor's data in host memory, valid until the next call from the same thread. A file's
-  /// tensor has the shape and dtype of the file, which the caller compares with what it wants; for
-  /// dummy weights `shape` decides.
+  /// A tensor's data in host memory, valid until the next call from the same thread. It has the
+  /// shape and dtype of its listing, which the caller compares with what it wants; for dummy
+  /// weights `shape` decides.
   /// @throws Error(kNotFound), Error(kUnsupported) for dtypes Fovea does not compute with,
   /// Error(kIo), also if the file has shrunk, as listing() does, and as
-  /// check_interrupt() does.
+  /// check_interrupt() does; ThrownByCaller with what WeightTensors::read throws.
   [[nodiscard]] ConstTensorView tensor(const std::string& name, const Shape& shape) const;
 
  private:

@@ -1,0 +1,47 @@
+"""Tensors of other libraries as the weights of an engine."""
+
+from __future__ import annotations
+
+import sys
+from typing import Any, Callable, List, Mapping, Tuple
+
+from ._tensors import gpu_of
+
+# Names of element types in safetensors files. Others are told as they are, and refused if the tower
+# has such a tensor.
+_FILE_TYPES = {"float32": "F32", "float16": "F16", "bfloat16": "BF16"}
+
+Listing = Tuple[str, str, List[int]]
+
+
+def weight_tensors(tensors: Mapping[str, Any]) -> Tuple[List[Listing], Callable[[int, memoryview], None]]:
+    """Name, type and shape of each tensor, and a function that writes the elements of one of them to
+    memory."""
+    named = list(dict(tensors).items())
+
+    def read(index: int, out: memoryview) -> None:
+        _copy(named[index][1], out)
+
+    return [_listing(name, tensor) for name, tensor in named], read
+
+
+def _listing(name: str, tensor: Any) -> Listing:
+    if not (hasattr(tensor, "dtype") and hasattr(tensor, "shape")):  # extra state of a module
+        return name, type(tensor).__name__, []
+    dtype = str(tensor.dtype).rpartition(".")[2]
+    return name, _FILE_TYPES.get(dtype, dtype), [int(size) for size in tensor.shape]
+
+
+def _copy(tensor: Any, out: memoryview) -> None:
+    """Copies the elements to `out`, from whatever device they are on."""
+    torch = sys.modules.get("torch")
+    if torch is not None and not isinstance(tensor, torch.Tensor) and gpu_of(tensor) is not None:
+        tensor = torch.from_dlpack(tensor)
+    if torch is not None and isinstance(tensor, torch.Tensor):
+        with torch.no_grad():
+            torch.frombuffer(out, dtype=tensor.dtype).view(tensor.shape).copy_(tensor)
+        return
+    import numpy
+
+    array = numpy.asarray(tensor) if hasattr(tensor, "__array__") else numpy.from_dlpack(tensor)
+    numpy.frombuffer(out, numpy.uint8)[:] = numpy.ascontiguousarray(array).reshape(-1).view(numpy.uint8)
