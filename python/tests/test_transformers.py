@@ -13,7 +13,7 @@ transformers = pytest.importorskip("transformers", minversion="5.24")
 import tiny_qwen3_vl  # noqa: E402: needs the two above
 
 import fovea  # noqa: E402
-from fovea.integrations.transformers import encoder_outputs  # noqa: E402
+from fovea.integrations.transformers import accelerate, encoder_outputs  # noqa: E402
 
 # Of logits between two float32 implementations of the same tower; noise moves them by more than 0.1.
 TOLERANCE = 1e-3
@@ -85,6 +85,88 @@ def test_rows_have_the_dtype_of_the_model(models):
     assert [rows.dtype for rows in outputs["image"].pooler_output] == [torch.bfloat16] * 2
     assert len(outputs["image"].deepstack_features) == 2
     assert set(outputs) == {"image"}
+
+
+def never(*_, **__):
+    raise AssertionError("the own tower was called")
+
+
+@pytest.mark.parametrize("prompt", PROMPTS, ids=lambda prompt: f"images{prompt[0]}videos{prompt[1]}")
+def test_an_engine_in_place_of_the_tower_gives_its_text(models, prompt, monkeypatch):
+    model = models.whole
+    own = model.model.visual
+    inputs = models.inputs(*([source[i] for i in which] for source, which in zip((models.images, models.videos), prompt)))
+    own_text, own_logits = generate(model, inputs)
+    tower = accelerate(model)
+    monkeypatch.setattr(own, "forward", never)
+    text, logits = generate(model, inputs)
+    assert text == own_text
+    assert (logits - own_logits).abs().max() < TOLERANCE
+    assert model.model.visual is tower
+    assert not any("visual" in name for name in model.state_dict())
+    monkeypatch.undo()
+    tower.restore()
+    assert model.model.visual is own
+    assert generate(model, inputs)[0] == own_text
+
+
+def test_the_engine_has_the_weights_of_the_model_and_not_those_of_the_folder(models):
+    inputs = models.inputs(models.images[:1], [])
+    model = transformers.Qwen3VLForConditionalGeneration.from_pretrained(models.whole.config._name_or_path, dtype=torch.float32)
+    with torch.no_grad():
+        for parameter in model.model.visual.parameters():
+            parameter.mul_(1.25)
+    _, own_logits = generate(model, inputs)
+    assert (own_logits - generate(models.whole, inputs)[1]).abs().max() > 10 * TOLERANCE
+    accelerate(model)
+    assert (generate(model, inputs)[1] - own_logits).abs().max() < TOLERANCE
+
+
+def test_rows_of_the_engine_are_in_the_dtype_of_the_tower(models):
+    model = transformers.Qwen3VLForConditionalGeneration.from_pretrained(models.whole.config._name_or_path, dtype=torch.bfloat16)
+    inputs = models.inputs(models.images[:2], [])
+    same = fovea.Engine.from_weights(model.config._name_or_path, model.state_dict(), device="cpu", threads=2)
+    items = same.encode(models.images[:2], dtype="bfloat16")
+    accelerate(model)
+    output = model.get_image_features(inputs["pixel_values"], inputs["image_grid_thw"])
+    for rows, deepstack, item in zip(output.pooler_output, output.deepstack_features[0], items, strict=True):
+        assert rows.dtype == torch.bfloat16
+        expected = item.torch().split(models.engine.hidden, dim=1)
+        assert torch.equal(rows, expected[0]) and torch.equal(deepstack, expected[1])
+
+
+def test_a_tower_that_cannot_be_replaced_is_left(models):
+    model = transformers.Qwen3VLForConditionalGeneration.from_pretrained(models.whole.config._name_or_path)
+    own = model.model.visual
+    with pytest.raises(TypeError, match="BertModel: expected a model of qwen2_vl, .*, got bert"):
+        accelerate(transformers.BertModel(transformers.BertConfig(num_hidden_layers=1)))
+    with pytest.raises(ValueError, match="is being trained"):
+        accelerate(model.train())
+    model.eval()
+    with pytest.raises(fovea.Error, match="/nowhere: expected the directory of a model"):
+        accelerate(model, "/nowhere")
+    own.merger.linear_fc1.weight = torch.nn.Parameter(torch.zeros(4, dtype=torch.int8), requires_grad=False)
+    with pytest.raises(ValueError, match="the tower is quantised.*merger.linear_fc1.weight is torch.int8"):
+        accelerate(model)
+    own.merger.linear_fc1.weight = torch.nn.Parameter(torch.zeros(4))
+    with pytest.raises(fovea.Error, match=r"merger.linear_fc1.weight has shape \[4\] in tensors handed over"):
+        accelerate(model)
+    assert model.model.visual is own
+
+
+def test_an_engine_in_place_of_the_tower_is_no_part_of_training(models):
+    model = transformers.Qwen3VLForConditionalGeneration.from_pretrained(models.whole.config._name_or_path)
+    inputs = models.inputs(models.images[:1], [])
+    tower = accelerate(model)
+    with pytest.raises(ValueError, match="has Fovea's tower already"):
+        accelerate(model)
+    model.train()
+    with pytest.raises(RuntimeError, match="has no gradients"):
+        model(**inputs)
+    tower.restore()
+    with pytest.raises(ValueError, match="has another tower by now"):
+        tower.restore()
+    model(**inputs).logits.sum().backward()
 
 
 def test_what_cannot_be_given_is_refused(models):
@@ -189,3 +271,18 @@ def test_families_continue_rows_as_pixels(folder):
     outputs["image"]["pooler_output"] = noise_like(outputs["image"]["pooler_output"])
     _, other = generate(model, with_rows(inputs, outputs))
     assert (other[0] - own_logits[0]).abs().max() > 100 * TOLERANCE
+
+
+@pytest.mark.parametrize("folder", [folder for folder in families() if folder.name in ("glm4v", "qwen2_vl", "qwen2_5_vl", "qwen3_5", "qwen3_vl")], ids=lambda folder: folder.name)
+def test_families_continue_rows_of_an_engine_in_place_of_their_tower(folder):
+    image = pytest.importorskip("PIL.Image")
+    model = load_family(folder)
+    images = [image.open(path).convert("RGB") for path in sorted((folder / "images").iterdir())[:2]]
+    items = fovea.Engine.from_pretrained(folder, device="cpu", threads=2).encode(images)
+    inputs = family_inputs(model, folder, images, items)
+    own_text, own_logits = generate(model, inputs)
+    model.model.visual.forward = never
+    accelerate(model, folder)
+    text, logits = generate(model, inputs)
+    assert text == own_text
+    assert (logits - own_logits).abs().max() < TOLERANCE

@@ -1,13 +1,20 @@
-"""Rows as models of transformers take them in place of pixels (`mm_encoder_outputs`, 5.24 and newer)."""
+"""Rows as models of transformers take them in place of pixels (`mm_encoder_outputs`, 5.24 and newer), and an engine in the place
+of their tower."""
 
 from __future__ import annotations
 
 import inspect
-from typing import Any, Dict, Iterable, List
+from typing import TYPE_CHECKING, Any, Dict, Iterable, List
 
 from .._native import Embedding
 
-__all__ = ["encoder_outputs"]
+if TYPE_CHECKING:
+    from typing_extensions import Unpack
+
+    from .._options import Options
+    from ._transformers_tower import EngineTower
+
+__all__ = ["accelerate", "encoder_outputs"]
 
 # Models that read the rows of all items as one tensor; the others read a tensor of each item.
 # Source: what get_image_features() of each model returns, transformers 5.24.
@@ -36,6 +43,30 @@ def encoder_outputs(items: Iterable[Embedding], model: Any) -> Dict[str, Any]:
     for item in items:
         groups.setdefault(item.modality, []).append(_levels(item, model))
     return {modality: _output(group, kind) for modality, group in groups.items()}
+
+
+def accelerate(model: Any, path: Any = None, **options: "Unpack[Options]") -> "EngineTower":
+    """Replaces the vision tower of a loaded model by an engine that is made of its weights, so that
+    nothing is loaded twice: `model(...)` and `model.generate(...)` stay as they are. Returns what
+    stands in its place; its `restore()` gives the tower back.
+
+        tower = accelerate(model)
+        model.generate(**inputs)
+        tower.restore()
+
+    For Qwen2-VL, Qwen2.5-VL, Qwen3-VL, Qwen3.5 and GLM-4V. `path` is the folder of the checkpoint's
+    JSON files, by default the one that the model was loaded from. The engine is on the tower's
+    device, and has `options` of Engine.from_pretrained(). Rows have the tower's dtype and no
+    gradients, and are ordered as all that torch does on its current stream; pixel values pass
+    through host memory. The tower waits in host memory meanwhile, and `state_dict()` and
+    `save_pretrained()` of the model lack it.
+
+    TypeError for other models; ValueError for a model that is being trained, one that has an engine
+    already, and a quantised tower.
+    """
+    from ._transformers_tower import EngineTower
+
+    return EngineTower(model, path, dict(options))
 
 
 def _levels(item: Embedding, model: Any) -> List[Any]:
