@@ -4,7 +4,7 @@
     python3 tools/compare_text_with_vllm.py --fovea build/release/apps/cli/fovea
     python3 tools/compare_text_with_vllm.py --fovea fovea --ways own,parts,connector --dtype bfloat16
 
-own: vLLM's tower. parts: rows in the prompt (multi_modal_data). connector: FoveaECConnector and `fovea serve`. folder:
+own: vLLM's tower. inside: an engine in its place, by Fovea's plugin. parts: rows in the prompt (multi_modal_data). connector: FoveaECConnector and `fovea serve`. folder:
 ECExampleConnector of vLLM and `fovea serve --ec-dir`. proxy: chats to `fovea proxy`, behind which vLLM's server is. noise:
 random rows as parts, whose text has to be another one, or equal text would say nothing. Each way has a vLLM of its own, and a
 Qwen3-VL of random weights that is made here. Prints a line for each: prompts with the text of the own tower, the largest
@@ -30,7 +30,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "python" / 
 
 import text_prompts  # noqa: E402
 
-WAYS = ("own", "parts", "connector", "folder", "proxy", "noise")
+WAYS = ("own", "inside", "parts", "connector", "folder", "proxy", "noise")
 NUM_TOKENS = 24
 MAX_MODEL_LEN = 2048
 LIMITS = {"image": 4, "video": 2}
@@ -177,8 +177,11 @@ def run_chats(arguments, folder):
 @contextlib.contextmanager
 def way_options(way, arguments, folder):
     """What vLLM needs for a way."""
-    if way in ("own", "parts", "noise"):
-        yield {} if way == "own" else {"enable_mm_embeds": True}
+    if way in ("own", "inside"):
+        yield {"additional_config": {"fovea": {}}} if way == "inside" else {}
+        return
+    if way in ("parts", "noise"):
+        yield {"enable_mm_embeds": True}
         return
     from vllm.config import ECTransferConfig
 

@@ -1,0 +1,99 @@
+"""Fovea as the vision tower inside vLLM: a plugin of vLLM's own kind (`vllm.general_plugins`), which pip installs
+with this package and which does nothing unless it is asked for:
+
+    vllm serve MODEL --additional-config '{"fovea": {}}'            (options of Engine.from_pretrained)
+    FOVEA_VLLM=1 vllm serve MODEL                                   (without options)
+
+vLLM builds towers inside the context manager `_mark_tower_model` of its models, and on the meta device where a tower
+is not needed. Here it is not, either: what vLLM built stays on meta, and an engine made of the tensors that
+vLLM's loader read stands in its place. Source: vLLM 0.32, model_executor/models/interfaces.py and utils.py.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, Optional
+
+if TYPE_CHECKING:
+    from ._vllm_tower import EngineTower
+
+_logger = logging.getLogger("fovea.vllm")
+_VARIABLE = "FOVEA_VLLM"
+
+# Models whose tower is called as visual(patches, grid_thw) and answers [rows, hidden * (1 + levels)].
+MODELS = ("Qwen3VLForConditionalGeneration", "Qwen3VLMoeForConditionalGeneration")
+
+
+def register() -> None:
+    """Called by vLLM in each of its processes, before a model is built."""
+    from vllm.model_executor.models.interfaces import SupportsMultiModal
+
+    original = getattr(SupportsMultiModal, "_mark_tower_model", None)
+    if original is None:
+        _logger.warning("this vLLM builds its towers in another way than 0.26 to 0.33; it keeps its own")
+        return
+    if getattr(original, "is_of_fovea", False):
+        return
+
+    @contextlib.contextmanager
+    def marked(self: Any, vllm_config: Any, modalities: Any, **more: Any) -> Iterator[None]:
+        make_tower = _maker(self, vllm_config, modalities)
+        with original(self, vllm_config, modalities, **more):
+            if make_tower is None:
+                yield
+                return
+            from vllm.model_executor.models.utils import no_init_weights
+
+            with no_init_weights(self, make_tower):
+                yield
+
+    marked.is_of_fovea = True  # type: ignore[attr-defined]
+    SupportsMultiModal._mark_tower_model = marked
+
+
+def _options(vllm_config: Any) -> Optional[Dict[str, Any]]:
+    """Those of the engine; None: the tower stays vLLM's."""
+    config = getattr(vllm_config, "additional_config", None)
+    options = config.get("fovea") if isinstance(config, dict) else None
+    if options is None:
+        return {} if os.environ.get(_VARIABLE, "0") not in ("", "0") else None
+    if not isinstance(options, dict):
+        raise ValueError(f'--additional-config: expected {{"fovea": {{...}}}} with options of an engine, got {options!r}')
+    return dict(options)
+
+
+def _refusal(model: Any, vllm_config: Any) -> str:
+    """Why the tower stays vLLM's; empty: it does not."""
+    name = type(model).__name__
+    if name not in MODELS:
+        return f"expected a model of {', '.join(MODELS)}, got {name}"
+    if vllm_config.quant_config is not None:
+        return f"the checkpoint is quantised ({vllm_config.model_config.quantization})"
+    if vllm_config.load_config.load_format == "dummy":
+        return "--load-format dummy reads no weights"
+    if getattr(vllm_config, "lora_config", None) is not None:
+        return "LoRA changes weights that an engine has packed"
+    return ""
+
+
+def _maker(model: Any, vllm_config: Any, modalities: Any) -> "Optional[Callable[[Any], EngineTower]]":
+    """What makes the tower out of the one that vLLM has built on meta; None: vLLM keeps its own."""
+    options = _options(vllm_config)
+    if options is None:
+        return None
+    limits = vllm_config.model_config.get_multimodal_config()
+    names = {modalities} if isinstance(modalities, str) else modalities
+    if all(limits.get_limit_per_prompt(name) == 0 for name in names):
+        return None  # there is no tower at all
+    refusal = _refusal(model, vllm_config)
+    if refusal:
+        _logger.warning("vLLM keeps its own vision tower: %s", refusal)
+        return None
+    from ._vllm_tower import EngineTower
+
+    if getattr(vllm_config.compilation_config, "cudagraph_mm_encoder", False):
+        _logger.warning("cudagraph_mm_encoder is off: the engine has graphs of its own")
+        vllm_config.compilation_config.cudagraph_mm_encoder = False
+    return lambda built: EngineTower(built, vllm_config.model_config, options)

@@ -1,0 +1,178 @@
+"""The tower inside vLLM, with a stand-in for vLLM's models. tools/compare_text_with_vllm.py runs it in a whole vLLM."""
+
+import contextlib
+import sys
+import types
+
+import numpy
+import pytest
+from conftest import MODEL
+
+torch = pytest.importorskip("torch")
+
+from fovea.integrations import vllm_plugin  # noqa: E402
+
+
+class Built(torch.nn.Module):
+    """What vLLM builds."""
+
+    spatial_merge_size = 2
+
+
+class Model(torch.nn.Module):
+    @contextlib.contextmanager
+    def _mark_tower_model(self, vllm_config, modalities, *, targets=None):
+        self.marked = modalities
+        yield
+
+    def build(self, config):
+        with self._mark_tower_model(config, {"image", "video"}):
+            self.visual = Built()
+
+
+Qwen3VL = type("Qwen3VLForConditionalGeneration", (Model,), {})
+
+
+@contextlib.contextmanager
+def no_init_weights(module, placeholder, *, targets=None):
+    def hook(owner, name, child):
+        return placeholder(child) if owner is module else child
+
+    handle = torch.nn.modules.module.register_module_module_registration_hook(hook)
+    try:
+        yield
+    finally:
+        handle.remove()
+
+
+@pytest.fixture
+def plugin(monkeypatch):
+    monkeypatch.delenv("FOVEA_VLLM", raising=False)
+    parts = {
+        "vllm.model_executor.models.interfaces": {"SupportsMultiModal": Model},
+        "vllm.model_executor.models.utils": {"no_init_weights": no_init_weights},
+        "vllm.platforms": {"current_platform": types.SimpleNamespace(is_cuda=lambda: False)},
+    }
+    names = {".".join(name.split(".")[:i]) for name in parts for i in range(1, 5)}
+    for name in names:
+        module = types.ModuleType(name)
+        for key, value in parts.get(name, {}).items():
+            setattr(module, key, value)
+        monkeypatch.setitem(sys.modules, name, module)
+    monkeypatch.setattr(Model, "_mark_tower_model", Model._mark_tower_model)
+    vllm_plugin.register()
+    vllm_plugin.register()  # as in every process: once is enough
+    return vllm_plugin
+
+
+def config_of(additional=None, limit=4, quantized=False, load_format="auto", **more):
+    limits = types.SimpleNamespace(get_limit_per_prompt=lambda _: limit)
+    model = types.SimpleNamespace(
+        model=str(MODEL), revision=None, dtype=torch.float32, quantization="fp8", get_multimodal_config=lambda: limits
+    )
+    values = {
+        "additional_config": additional or {},
+        "compilation_config": types.SimpleNamespace(cudagraph_mm_encoder=True),
+        "load_config": types.SimpleNamespace(load_format=load_format),
+        "model_config": model,
+        "quant_config": object() if quantized else None,
+        "lora_config": None,
+    }
+    return types.SimpleNamespace(**{**values, **more})
+
+
+def built(config, kind=Qwen3VL):
+    model = kind()
+    model.build(config)
+    return model
+
+
+def tensors():
+    """The tower's tensors as vLLM's loader names them, below `visual.`."""
+    safetensors = pytest.importorskip("safetensors.torch")
+    stored = safetensors.load_file(MODEL / "model.safetensors")
+    return {name.partition("visual.")[2]: tensor for name, tensor in stored.items() if "visual." in name}
+
+
+ON = {"fovea": {"threads": 2}}
+
+
+def test_it_does_nothing_unless_it_is_asked_for(plugin):
+    config = config_of()
+    model = built(config)
+    assert type(model.visual) is Built
+    assert model.marked == {"image", "video"}
+    assert config.compilation_config.cudagraph_mm_encoder
+
+
+def test_the_environment_asks_for_it_too(plugin, monkeypatch):
+    monkeypatch.setenv("FOVEA_VLLM", "1")
+    assert type(built(config_of()).visual).__name__ == "EngineTower"
+    monkeypatch.setenv("FOVEA_VLLM", "0")
+    assert type(built(config_of()).visual) is Built
+
+
+@pytest.mark.parametrize(
+    ("kind", "more", "why"),
+    [
+        (Model, {}, "expected a model of Qwen3VLForConditionalGeneration.*got Model"),
+        (Qwen3VL, {"quantized": True}, "quantised .fp8."),
+        (Qwen3VL, {"load_format": "dummy"}, "dummy"),
+        (Qwen3VL, {"lora_config": object()}, "LoRA"),
+    ],
+)
+def test_what_it_cannot_replace_stays_with_a_line_in_the_log(plugin, caplog, kind, more, why):
+    import re
+
+    assert type(built(config_of(ON, **more), kind).visual) is Built
+    (line,) = (record.getMessage() for record in caplog.records)
+    assert re.search(f"vLLM keeps its own vision tower: .*{why}", line)
+
+
+def test_a_tower_that_no_request_can_use_is_left_to_vllm(plugin, caplog):
+    assert type(built(config_of(ON, limit=0)).visual) is Built
+    assert not caplog.records
+
+
+def test_options_that_are_none_are_refused(plugin):
+    with pytest.raises(ValueError, match="expected .*options of an engine, got True"):
+        built(config_of({"fovea": True}))
+    tower = built(config_of({"fovea": {"threds": 2}})).visual
+    with pytest.raises(TypeError, match="threds"):
+        tower.load_weights(tensors().items())
+
+
+def test_it_answers_as_the_tower(plugin, engine):
+    config = config_of(ON)
+    tower = built(config).visual
+    assert not config.compilation_config.cudagraph_mm_encoder
+    assert tower.spatial_merge_size == 2
+    assert [parameter.dtype for parameter in tower.parameters()] == [torch.float32]
+    with pytest.raises(RuntimeError, match="no weights have been loaded"):
+        tower(torch.zeros(4, 1536), [[1, 2, 2]])
+    named = sorted(tensors().items(), key=lambda tensor: "patch_embed" not in tensor[0])
+    assert tower.load_weights(named[:5]) == {"marker"}  # of the first file
+    with pytest.raises(RuntimeError, match="missing"):
+        tower(torch.zeros(4, 1536), [[1, 2, 2]])
+    assert tower.load_weights(named[5:]) == {"marker"}
+
+    pixels = numpy.random.default_rng(0).integers(0, 256, (2, 64, 96, 3), dtype=numpy.uint8)
+    items = engine.encode(list(pixels))
+    patches = torch.cat([patches_of(image) for image in pixels])
+    grids = torch.tensor([item.grid_thw for item in items])
+    expected = torch.cat([item.torch() for item in items])
+    assert torch.equal(tower(patches, grids), expected)
+    assert torch.equal(tower((patches.float() / 255 - 0.5) / 0.5, grid_thw=grids.tolist()), expected)
+    with pytest.raises(TypeError, match="got encoder_metadata too"):
+        tower(patches, grids, encoder_metadata={})
+
+
+def patches_of(image, patch=16, merge=2):
+    """uint8 [patches, 3 * 2 * patch * patch], squares of merge x merge patches one after the other, as the processor
+    orders them."""
+    height, width = (side // patch // merge for side in image.shape[:2])
+    blocks = image.reshape(height, merge, patch, width, merge, patch, 3).transpose(0, 3, 1, 4, 6, 2, 5)
+    frames = numpy.repeat(blocks[..., None, :, :], 2, axis=-3)
+    return torch.from_numpy(numpy.ascontiguousarray(frames).reshape(-1, 3 * 2 * patch * patch))
+
+
