@@ -1,5 +1,7 @@
 // Any header and data as a safetensors file of pixel values: what is accepted has the patches of
 // its grid and the bytes of its patches. Input: the header, a line "---", the data.
+#include <array>
+
 #include "core/row_dtype.h"
 #include "fovea/media.h"
 #include "fuzz.h"
@@ -20,13 +22,23 @@ std::string safetensors_of(std::string_view input) {
   return file.append(header).append(rest.substr(std::min(rest.size(), kSeparator.size())));
 }
 
-void check_item(const MediaItem& item) {
-  const auto& [patches, grid_thw] = std::get<fovea::PixelValues>(item.source);
+void check_patches(const MediaItem& item, const std::array<std::int64_t, 3>& grid_thw,
+                   std::int64_t num_patches, std::size_t patch_bytes) {
   const auto& [t, h, w] = grid_thw;
-  require(t >= 1 && h >= 1 && w >= 1 && t * h * w == patches.num_rows);
-  const auto row_bytes =
-      static_cast<std::size_t>(patches.row_width) * size_of(fovea::to_dtype(patches.dtype));
-  require(item.content().size() == static_cast<std::size_t>(patches.num_rows) * row_bytes);
+  require(t >= 1 && h >= 1 && w >= 1 && t * h * w == num_patches);
+  require(item.content().size() == static_cast<std::size_t>(num_patches) * patch_bytes);
+}
+
+void check_item(const MediaItem& item) {
+  if (const auto* const pixels = std::get_if<fovea::PixelBytes>(&item.source)) {
+    check_patches(item, pixels->grid_thw, pixels->num_patches,
+                  static_cast<std::size_t>(pixels->patch_dim));
+    return;
+  }
+  const auto& [patches, grid_thw] = std::get<fovea::PixelValues>(item.source);
+  const std::size_t value_bytes = size_of(fovea::to_dtype(patches.dtype));
+  check_patches(item, grid_thw, patches.num_rows,
+                static_cast<std::size_t>(patches.row_width) * value_bytes);
 }
 
 }  // namespace
