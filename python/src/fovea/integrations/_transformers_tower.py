@@ -7,10 +7,9 @@ from typing import Any, Dict
 
 import torch
 from transformers.modeling_outputs import BaseModelOutputWithPooling
-from transformers.utils.hub import cached_file
 
 from .._engine import Engine
-from .._pixel_values import pixel_values
+from ._patches import checkpoint_folder, rows_of_patches
 
 # Models whose tower is `model.visual`, called as visual(patches, grid_thw). Source: get_image_features()
 # and get_video_features() of each, transformers 5.24.
@@ -41,12 +40,7 @@ class EngineTower(torch.nn.Module):  # type: ignore[misc,unused-ignore]
         """@param hidden_states patches of all items, one after the other."""
         if self.training:
             raise RuntimeError("Fovea's tower has no gradients: call restore() before the model is trained")
-        # A grid does not tell an image from two frames: as frames both are read as they are.
-        values: Dict[str, Any] = {"pixel_values_videos": hidden_states.detach().cpu().contiguous(), "video_grid_thw": grid_thw}
-        videos = pixel_values(values)[1]
-        dtype = str(self.dtype).rpartition(".")[2]
-        items = self.engine.encode(videos=videos, dtype=dtype, device=hidden_states.device)
-        rows = torch.cat([item.torch() for item in items])
+        rows = rows_of_patches(self.engine, hidden_states, grid_thw, self.dtype)
         hidden = self.engine.hidden
         main, *deepstack = (rows[:, begin : begin + hidden] for begin in range(0, self.engine.width, hidden))
         output = BaseModelOutputWithPooling(pooler_output=main)
@@ -87,8 +81,7 @@ def _folder(model: Any, path: Any) -> str:
         return str(name)
     if not name:
         raise ValueError("the model was made of no checkpoint: expected the folder with its config.json and preprocessor_config.json as `path`")
-    revision = getattr(model.config, "_commit_hash", None)
-    return os.path.dirname(str(cached_file(name, "preprocessor_config.json", revision=revision)))
+    return checkpoint_folder(name, getattr(model.config, "_commit_hash", None))
 
 
 def _device(device: torch.device) -> Dict[str, Any]:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import logging
-import math
-import os
-from typing import Any, Dict, Iterable, List, Optional, Set, Tuple
+from typing import Any, Dict, Iterable, Optional, Set, Tuple
 
 import torch
 
 from .._engine import Engine
 from .._error import Error
-from .._native import PixelValues
+from ._patches import checkpoint_folder, rows_of_patches
 
 _logger = logging.getLogger("fovea.vllm")
 
@@ -25,7 +23,7 @@ class EngineTower(torch.nn.Module):  # type: ignore[misc,unused-ignore]
         self.__dict__["_built"] = built  # no module of this one: it has no weights that could be loaded
         # Data-parallel sharding asks the tower for the type of its parameters.
         self.marker = torch.nn.Parameter(torch.empty(0, dtype=model_config.dtype, device="cpu"), requires_grad=False)
-        self._folder = _folder(model_config)
+        self._folder = checkpoint_folder(model_config.model, model_config.revision)
         self._options = options
         self._tensors: Dict[str, torch.Tensor] = {}
         self._engine: Optional[Engine] = None
@@ -73,19 +71,4 @@ class EngineTower(torch.nn.Module):  # type: ignore[misc,unused-ignore]
             raise RuntimeError(f"Fovea's vision tower: {self._problem}")
         if unknown:
             raise TypeError(f"Fovea's vision tower takes patches and grids, got {', '.join(unknown)} too")
-        grids: List[List[int]] = grid_thw.tolist() if isinstance(grid_thw, torch.Tensor) else grid_thw
-        values = x.cpu().contiguous().split([math.prod(grid) for grid in grids])
-        # A grid does not tell an image from two frames: as frames both are read as they are.
-        items = [PixelValues(value, grid) for value, grid in zip(values, grids)]
-        dtype = str(self.dtype).rpartition(".")[2]
-        return torch.cat([item.torch() for item in self._engine.encode(videos=items, dtype=dtype, device=x.device)])
-
-
-def _folder(model_config: Any) -> str:
-    """The folder of the JSON files."""
-    if os.path.isdir(model_config.model):
-        return str(model_config.model)
-    from transformers.utils.hub import cached_file
-
-    found = cached_file(model_config.model, "preprocessor_config.json", revision=model_config.revision)
-    return os.path.dirname(str(found))
+        return rows_of_patches(self._engine, x, grid_thw, self.dtype)
