@@ -8,9 +8,9 @@
 
 #include "batcher/fake_engine.h"
 #include "fovea/fovea.h"
+#include "support/counted_file.h"
 #include "support/expect_error.h"
 #include "support/golden.h"
-#include "support/open_counter.h"
 
 namespace fovea {
 namespace {
@@ -106,17 +106,17 @@ TEST_F(BatcherTest, KnowsRowsFromHeaders) {
 
 TEST_F(BatcherTest, EncodesPlannedItemsAndPlansOthersOnce) {
   Batcher batcher(engine_);
-  const std::string photo =
-      test::golden_folder("qwen3_vl", "golden.safetensors") + "/images/photo_180x180.jpg";
-  const std::vector<MediaItem> items{image_file(photo), noise(64, 64, 1)};
+  test::CountedFile photo(test::golden_folder("qwen3_vl", "golden.safetensors") +
+                          "/images/photo_180x180.jpg");
+  const std::vector<MediaItem> items{image_file(photo.path()), noise(64, 64, 1)};
   const std::vector<Embedding> alone = engine_.encode(items);
-  test::OpenCounter opened(photo);
+  EXPECT_EQ(photo.take_opens(), 2) << "for the header and the pixels";
   EXPECT_EQ(batcher.submit(items).rows.get()[0].data, alone[0].data);
-  EXPECT_EQ(opened.take(), 2) << "for the header and the pixels";
+  EXPECT_EQ(photo.take_opens(), 2) << "for the header and the pixels";
   const std::vector<PlannedItem> planned = engine_.plan_items(items);
-  EXPECT_EQ(opened.take(), 1);
+  EXPECT_EQ(photo.take_opens(), 1);
   const std::vector<Embedding> rows = batcher.submit(planned).rows.get();
-  EXPECT_EQ(opened.take(), 1);
+  EXPECT_EQ(photo.take_opens(), 1);
   for (std::size_t i = 0; i < rows.size(); ++i) EXPECT_EQ(rows[i].data, alone[i].data);
 }
 

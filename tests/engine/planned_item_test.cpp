@@ -9,9 +9,9 @@
 #include <utility>
 
 #include "fovea/fovea.h"
+#include "support/counted_file.h"
 #include "support/expect_error.h"
 #include "support/golden.h"
-#include "support/open_counter.h"
 #include "support/temporary_directory.h"
 
 namespace fovea {
@@ -144,23 +144,24 @@ TEST_F(PlannedItems, AreRefusedByAnotherEngine) {
 
 // A header is read twice: for the plan, and with the pixels.
 TEST_F(PlannedItems, ArePlannedOnce) {
-  const std::vector<MediaItem> items = two_images();
-  test::OpenCounter opened(file_);
+  test::CountedFile photo(model_ + "/images/photo_180x180.jpg");
+  const std::vector<MediaItem> items{
+      image_file(photo.path()), image_rgb(std::vector<std::uint8_t>(64 * 96 * 3), 64, 96, "rgb")};
   (void)engine_.encode(items);
-  EXPECT_EQ(opened.take(), 2);
+  EXPECT_EQ(photo.take_opens(), 2);
   const std::vector<PlannedItem> planned = engine_.plan_items(items);
-  EXPECT_EQ(opened.take(), 1);
+  EXPECT_EQ(photo.take_opens(), 1);
   (void)engine_.encode(planned);
-  EXPECT_EQ(opened.take(), 1);
+  EXPECT_EQ(photo.take_opens(), 1);
   const std::int64_t first = *planned[0].rows();
   const std::int64_t second = *planned[1].rows();
   std::vector<float> memory(static_cast<std::size_t>(256 * (first + second)));
   const std::vector<RowBlock> blocks{{.data = memory.data(), .rows = first},
                                      {.data = memory.data() + 256 * first, .rows = second}};
   (void)engine_.encode(planned, blocks, {});
-  EXPECT_EQ(opened.take(), 1);
+  EXPECT_EQ(photo.take_opens(), 1);
   (void)engine_.encode(items, blocks, {});
-  EXPECT_EQ(opened.take(), 2);
+  EXPECT_EQ(photo.take_opens(), 2);
 }
 
 // Files that have changed between the plan and the encoding.

@@ -8,7 +8,7 @@
 #include <iterator>
 
 #include "serve/api_error.h"
-#include "support/open_counter.h"
+#include "support/counted_file.h"
 #include "support/options.h"
 
 namespace fovea::serve {
@@ -213,13 +213,12 @@ TEST(Service, FailsARequestForItsFirstBadItemAndNamesIt) {
 TEST(Service, PlansAnItemOnce) {
   Service service(small());
   service.wait_loaded();
-  const std::string file = kModel + "/images/photo_180x180.jpg";
-  test::OpenCounter opened(file);
-  Job job = job_of(service, {image_file(file), grey_image(64)});
-  EXPECT_EQ(opened.take(), 1) << "for the header";
+  test::CountedFile file(kModel + "/images/photo_180x180.jpg");
+  Job job = job_of(service, {image_file(file.path()), grey_image(64)});
+  EXPECT_EQ(file.take_opens(), 1) << "for the header";
   const std::vector<PlannedItem> planned = job.items;
   const JobReply reply = encode(service, std::move(job));
-  EXPECT_EQ(opened.take(), 1) << "for the pixels";
+  EXPECT_EQ(file.take_opens(), 1) << "for the pixels";
   ASSERT_EQ(reply.items.size(), 2);
   EXPECT_EQ(reply.items[0]->rows, planned[0].rows());
 }

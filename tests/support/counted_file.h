@@ -8,23 +8,30 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <filesystem>
 #include <string>
 
 #include "core/file_descriptor.h"
+#include "support/temporary_directory.h"
 
 namespace fovea::test {
 
-/// Counts how often a file is opened, one reader after the other.
-class OpenCounter {
+/// A copy of a file that counts how often it is opened, one reader after the other. A file that
+/// other tests read too, in processes beside this one, would count theirs.
+class CountedFile {
  public:
-  explicit OpenCounter(const std::string& path) : events_(inotify_init1(IN_NONBLOCK | IN_CLOEXEC)) {
+  explicit CountedFile(const std::filesystem::path& original)
+      : path_(folder_ / original.filename().string()) {
+    std::filesystem::copy_file(original, path_);
     // The system joins equal events in a row; those of closing stand between.
-    const int watch = inotify_add_watch(events_.get(), path.c_str(), IN_OPEN | IN_CLOSE);
-    EXPECT_GE(watch, 0) << path;
+    const int watch = inotify_add_watch(events_.get(), path_.c_str(), IN_OPEN | IN_CLOSE);
+    EXPECT_GE(watch, 0) << path_;
   }
 
+  [[nodiscard]] const std::string& path() const { return path_; }
+
   /// Since the last call.
-  [[nodiscard]] int take() {
+  [[nodiscard]] int take_opens() {
     int count = 0;
     alignas(inotify_event) std::array<char, 4096> buffer{};
     for (ssize_t size = 0; (size = read(events_.get(), buffer.data(), buffer.size())) > 0;) {
@@ -39,7 +46,9 @@ class OpenCounter {
   }
 
  private:
-  FileDescriptor events_;
+  TemporaryDirectory folder_;
+  std::string path_;
+  FileDescriptor events_{inotify_init1(IN_NONBLOCK | IN_CLOEXEC)};
 };
 
 }  // namespace fovea::test
