@@ -6,6 +6,7 @@
 
 #include "core/check.h"
 #include "core/file.h"
+#include "core/json_writer.h"
 
 namespace fovea::checkpoint {
 
@@ -59,6 +60,29 @@ std::vector<std::string> differing_keys(const JsonView& a, const JsonView& b) {
   return {keys.begin(), keys.end()};
 }
 
+/// The parameters of an item, and those of `file` that it has not given. Without a file there is
+/// nothing that they would be the rest of.
+std::optional<JsonDocument> with_parameters(const std::optional<JsonView>& file,
+                                            const JsonView& given) {
+  if (!file) return std::nullopt;
+  std::string text = "{";
+  const auto append = [&](const JsonView& from, std::size_t i) {
+    if (text.size() > 1) text += ',';
+    append_json(text, from.key(i));
+    text += ':';
+    from.member(i).append_to(text);
+  };
+  const auto is_replaced = [&](std::string_view key) {
+    const bool is_bound = key == "min_pixels" || key == "max_pixels";
+    return given.find(key) || (is_bound && given.find("size"));
+  };
+  for (std::size_t i = 0; i < given.num_members(); ++i) append(given, i);
+  for (std::size_t i = 0; i < file->num_members(); ++i) {
+    if (!is_replaced(file->key(i))) append(*file, i);
+  }
+  return JsonDocument::parse(text + "}", given.path());
+}
+
 }  // namespace
 
 std::vector<std::string> HfConfig::architectures() const {
@@ -70,13 +94,23 @@ std::vector<std::string> HfConfig::architectures() const {
 }
 
 std::optional<JsonView> HfConfig::image_processor() const {
+  if (item && item->image_processor) return item->image_processor->root();
   if (auto inner = nested(processor, "image_processor")) return inner;
   return whole(preprocessor);
 }
 
 std::optional<JsonView> HfConfig::video_processor() const {
+  if (item && item->video_processor) return item->video_processor->root();
   if (auto inner = nested(processor, "video_processor")) return inner;
   return whole(video_preprocessor ? video_preprocessor : preprocessor);
+}
+
+HfConfig HfConfig::with_item(JsonDocument given) const {
+  HfConfig files = *this;
+  files.item = {.given = given,
+                .image_processor = with_parameters(image_processor(), given.root()),
+                .video_processor = with_parameters(video_processor(), given.root())};
+  return files;
 }
 
 std::optional<std::string> HfConfig::quantization() const {

@@ -265,11 +265,6 @@ void JsonView::append_to(std::string& out) const {
   }
 }
 
-JsonDocument::JsonDocument(std::unique_ptr<detail::JsonTree> tree) : tree_(std::move(tree)) {}
-JsonDocument::JsonDocument(JsonDocument&&) noexcept = default;
-JsonDocument& JsonDocument::operator=(JsonDocument&&) noexcept = default;
-JsonDocument::~JsonDocument() = default;
-
 JsonView JsonDocument::root() const { return {tree_->nodes.back(), *tree_}; }
 
 }  // namespace fovea

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace fovea {
@@ -123,8 +124,9 @@ class JsonView {
   const detail::JsonTree* tree_;
 };
 
-/// A parsed JSON text. Reading takes time linear in its length (but for the keys of an object,
-/// which are sorted), and ends early under an Interrupt. Source: RFC 8259.
+/// A parsed JSON text, which nothing changes: copies share it. Reading takes time linear in its
+/// length (but for the keys of an object, which are sorted), and ends early under an Interrupt.
+/// Source: RFC 8259.
 class JsonDocument {
  public:
   /// Parses a copy of the text. @param name of the text, for messages.
@@ -139,16 +141,13 @@ class JsonDocument {
   /// Error(kInvalidArgument) if it is larger than the limit, Error(kCorruptData).
   [[nodiscard]] static JsonDocument read(const std::string& path, const JsonRules& rules = {});
 
-  JsonDocument(JsonDocument&&) noexcept;
-  JsonDocument& operator=(JsonDocument&&) noexcept;
-  ~JsonDocument();
-
+  /// Valid as long as a copy of the document.
   [[nodiscard]] JsonView root() const;
 
  private:
-  explicit JsonDocument(std::unique_ptr<detail::JsonTree> tree);
+  explicit JsonDocument(std::shared_ptr<const detail::JsonTree> tree) : tree_(std::move(tree)) {}
 
-  std::unique_ptr<detail::JsonTree> tree_;  // on the heap: views stay valid when this is moved
+  std::shared_ptr<const detail::JsonTree> tree_;
 };
 
 }  // namespace fovea

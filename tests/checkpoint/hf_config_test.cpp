@@ -89,6 +89,30 @@ TEST(HfConfig, TakesFilesOfTheirOwnBesideACommonFileWithoutThem) {
   EXPECT_TRUE(config.shadowed_files().empty());
 }
 
+TEST(HfConfig, ReplacesParametersThatAnItemHas) {
+  const ModelDirectory model{{kImage, R"({"tag": "image", "min_pixels": 1, "patch_size": 14})"}};
+  const HfConfig files = model.read();
+  const auto given = [&](const char* text) {
+    return files.with_item(JsonDocument::parse(text, "options"));
+  };
+  const HfConfig tagged = given(R"({"tag": "item"})");
+  EXPECT_EQ(tag(tagged.image_processor()), "item");
+  EXPECT_EQ(tag(tagged.video_processor()), "item");  // which is the file of images here
+  EXPECT_EQ(tagged.image_processor()->at("patch_size").as_int(), 14);
+  EXPECT_EQ(tagged.image_processor()->at("min_pixels").as_int(), 1);
+  EXPECT_EQ(tagged.image_processor()->at("tag").path(), "options: tag");
+  EXPECT_EQ(tag(files.image_processor()), "image");
+  // Bounds beside a size would count more than it.
+  EXPECT_FALSE(given(R"({"size": {"longest_edge": 4}})").image_processor()->find("min_pixels"));
+}
+
+TEST(HfConfig, HasNoProcessorOfAnItemWithoutAFile) {
+  const ModelDirectory model{};
+  const HfConfig files =
+      model.read().with_item(JsonDocument::parse(R"({"tag": "item"})", "options"));
+  EXPECT_EQ(tag(files.image_processor()), "absent");
+}
+
 TEST(HfConfig, TellsWhichKeysOfAnUnusedFileDiffer) {
   const ModelDirectory model{
       {kImage, R"({"size": {"b": 2, "a": 1.0}, "mean": [0.5], "old": 1, "none": null})"},
