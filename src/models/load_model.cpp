@@ -71,6 +71,13 @@ std::unique_ptr<EncoderGraphModel> make(const ModelFamily& family,
   return family.make_vectors(files, media, loader, output);
 }
 
+/// "size, fps", or "none".
+std::string listed(std::span<const std::string_view> keys) {
+  std::string text;
+  for (const std::string_view key : keys) text += cat(text.empty() ? "" : ", ", key);
+  return text.empty() ? "none" : text;
+}
+
 ModelReport describe(const ModelFamily& family, const checkpoint::HfConfig& files,
                      const EncoderGraphModel& model, const common::WeightLoader& checker) {
   const GraphSpec& spec = model.graph_spec();
@@ -88,6 +95,8 @@ ModelReport describe(const ModelFamily& family, const checkpoint::HfConfig& file
   // Encoders for retrieval make their vectors themselves.
   if (family.make_vectors == nullptr) report.embedding_file = files.embedding_file().value_or("");
   report.facts = model.facts();
+  report.facts.emplace_back("options of an image", listed(family.item_options.image));
+  report.facts.emplace_back("options of a video", listed(family.item_options.video));
   report.tensors = checker.report();
   report.parameters = checker.parameters();
   report.bfloat16_tolerance = family.bfloat16_tolerance;

@@ -46,6 +46,7 @@ std::span<const ModelFamily* const> model_families() noexcept {
       &qwen2_5_vl::family(),
       &qwen3_vl::family(),
       &glm4v::family(),
+      &glm4v::canvas_family(),
       &internvl::chat_family(),
       &internvl::native_family(),
       &kimi_vl::family(),

@@ -24,6 +24,14 @@ struct Prunable {
   std::span<const std::string_view> vidcom2 = {};
 };
 
+/// Keys of processor files whose values an item may have of its own (MediaItem::options): those
+/// that say how large it is made, how it is cut and which frames are taken. What is said of the
+/// others holds for the tower.
+struct ItemOptionKeys {
+  std::span<const std::string_view> image = {};
+  std::span<const std::string_view> video = {};
+};
+
 /// The kinds of output that a model makes of an item.
 enum class TowerOutput : std::uint8_t {
   kRows,         ///< the rows of its patches
@@ -51,6 +59,8 @@ struct ModelFamily {
   /// Whether its processor resizes images into a range of pixels, which MediaOptions::min_pixels
   /// and max_pixels replace.
   bool has_pixel_range = false;
+
+  ItemOptionKeys item_options = {};
 
   /// Another name of `anchor_folder`, which some of the checkpoints have; "" where some have none.
   std::optional<std::string_view> other_folder = {};

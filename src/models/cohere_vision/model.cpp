@@ -4,6 +4,7 @@
 
 #include <array>
 #include <memory>
+#include <string_view>
 #include <utility>
 
 #include "core/check.h"
@@ -13,6 +14,9 @@
 namespace fovea::cohere_vision {
 
 namespace {
+
+constexpr auto kImageOptions =
+    std::to_array<std::string_view>({"min_patches", "max_patches", "crop_to_patches"});
 
 common::ViewTower describe(const Config& c, const Processing& p) {
   return {.width = c.text_hidden_size,
@@ -44,7 +48,8 @@ constexpr ModelFamily kFamily{
     .architectures = {&kArchitectures[static_cast<std::size_t>(kFormat)], 1},
     .anchor_folder = "",
     .anchor_tensor = "vision_tower.vision_model.embeddings.patch_embedding.weight",
-    .make = &make<kFormat>};
+    .make = &make<kFormat>,
+    .item_options = {.image = std::span(kImageOptions).first(kFormat == Format::kAya ? 2 : 3)}};
 
 }  // namespace
 

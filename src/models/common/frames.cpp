@@ -129,6 +129,12 @@ std::vector<std::int64_t> spread_frames(std::int64_t first, std::int64_t last, s
   return indices;
 }
 
+std::int64_t checked_count(std::int64_t num_frames, std::int64_t total) {
+  FOVEA_CHECK(num_frames >= 1 && num_frames <= total, kInvalidArgument,
+              "num_frames: expected 1 to the ", total, " frames of the video, got ", num_frames);
+  return num_frames;
+}
+
 std::vector<std::int64_t> stepped_frames(std::int64_t total, std::int64_t count) {
   return stepped_frames(total, count, static_cast<double>(total) / static_cast<double>(count));
 }

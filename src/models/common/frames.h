@@ -62,6 +62,10 @@ void paste(RgbView image, std::int64_t left_px, std::int64_t top_px, std::int64_
 /// linspace(first, last, count)[i], as NumPy computes it.
 [[nodiscard]] double spaced(double first, double last, std::int64_t count, std::int64_t i);
 
+/// The number of frames that an item asks for.
+/// @throws Error(kInvalidArgument) for none, and for more than the video has.
+[[nodiscard]] std::int64_t checked_count(std::int64_t num_frames, std::int64_t total);
+
 /// Indices of `count` frames from `first` to `last`, evenly spaced and rounded down.
 [[nodiscard]] std::vector<std::int64_t> spread_frames(std::int64_t first, std::int64_t last,
                                                       std::int64_t count);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <memory>
+#include <string_view>
 #include <utility>
 
 #include "core/check.h"
@@ -15,6 +16,9 @@
 namespace fovea::deepseek_ocr2 {
 
 namespace {
+
+constexpr auto kImageOptions =
+    std::to_array<std::string_view>({"min_patches", "max_patches", "crop_to_patches"});
 
 constexpr std::array<std::string_view, 2> kArchitectures{"DeepseekOCR2ForCausalLM",
                                                          "DeepseekOcr2ForConditionalGeneration"};
@@ -124,7 +128,8 @@ const ModelFamily& family() noexcept {
                                        .architectures = kArchitectures,
                                        .anchor_folder = "",
                                        .anchor_tensor = "sam_model.patch_embed.proj.weight",
-                                       .make = &make};
+                                       .make = &make,
+                                       .item_options = {.image = kImageOptions}};
   return kFamily;
 }
 

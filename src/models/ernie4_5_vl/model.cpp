@@ -7,6 +7,7 @@
 
 #include "core/check.h"
 #include "models/common/grid/model.h"
+#include "models/common/grid/processor_file.h"
 
 namespace fovea::ernie4_5_vl {
 
@@ -42,7 +43,8 @@ const ModelFamily& family() noexcept {
                                        .anchor_folder = "",
                                        .anchor_tensor = "vision_model.patch_embed.proj.weight",
                                        .make = &make,
-                                       .has_pixel_range = true};
+                                       .has_pixel_range = true,
+                                       .item_options = {.image = common::kSizeOption}};
   return kFamily;
 }
 

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <memory>
+#include <string_view>
 #include <utility>
 
 #include "core/check.h"
@@ -12,6 +13,10 @@
 namespace fovea::gemma3 {
 
 namespace {
+
+constexpr auto kImageOptions = std::to_array<std::string_view>(
+    {"do_pan_and_scan", "pan_and_scan_min_crop_size", "pan_and_scan_max_num_crops",
+     "pan_and_scan_min_ratio_to_activate"});
 
 common::ViewTower describe(const Config& c, const PanAndScan& rule) {
   common::ViewTower tower{.width = c.text_hidden_size,
@@ -46,7 +51,8 @@ const ModelFamily& family() noexcept {
       .architectures = kArchitectures,
       .anchor_folder = "",
       .anchor_tensor = "vision_tower.vision_model.embeddings.patch_embedding.weight",
-      .make = &make};
+      .make = &make,
+      .item_options = {.image = kImageOptions}};
   return kFamily;
 }
 

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <memory>
+#include <string_view>
 #include <utility>
 
 #include "core/check.h"
@@ -11,6 +12,8 @@
 namespace fovea::gemma4 {
 
 namespace {
+
+constexpr auto kImageOptions = std::to_array<std::string_view>({"max_soft_tokens"});
 
 constexpr std::array<std::string_view, 1> kArchitectures{"Gemma4ForConditionalGeneration"};
 
@@ -68,6 +71,7 @@ const ModelFamily& family() noexcept {
       .anchor_folder = "",
       .anchor_tensor = "vision_tower.patch_embedder.input_proj.weight",
       .make = &make,
+      .item_options = {.image = kImageOptions},
       .bfloat16_tolerance = 0.125};
   return kFamily;
 }

@@ -8,6 +8,7 @@
 
 #include "core/check.h"
 #include "models/common/grid/model.h"
+#include "models/common/grid/processor_file.h"
 #include "models/glm4v/canvas.h"
 #include "models/glm4v/config.h"
 
@@ -17,8 +18,10 @@ namespace {
 
 constexpr std::array kArchitectures = std::to_array<std::string_view>(
     {"Glm4vForConditionalGeneration", "Glm4vMoeForConditionalGeneration",
-     "Glm46VForConditionalGeneration", "GlmOcrForConditionalGeneration",
-     "Glm5NextForConditionalGeneration"});
+     "Glm46VForConditionalGeneration", "GlmOcrForConditionalGeneration"});
+constexpr std::array<std::string_view, 1> kCanvasArchitectures{"Glm5NextForConditionalGeneration"};
+constexpr auto kCanvasOptions =
+    std::to_array<std::string_view>({"min_image_tokens", "max_image_tokens"});
 
 common::GridTower describe(const Config& c) {
   const std::int64_t mlp_width = 3 * c.mlp_width / 2;  // three matrices of that width
@@ -43,15 +46,28 @@ std::unique_ptr<EncoderGraphModel> make(const checkpoint::HfConfig& files,
       describe(config), std::move(processing), config, std::move(weights), &forward);
 }
 
+constexpr ModelFamily family_of(std::span<const std::string_view> architectures,
+                                const ItemOptionKeys& item_options) {
+  return {.name = "glm4v",
+          .architectures = architectures,
+          .anchor_folder = "visual.",
+          .anchor_tensor = "patch_embed.proj.weight",
+          .make = &make,
+          .has_pixel_range = true,
+          .item_options = item_options};
+}
+
 }  // namespace
 
 const ModelFamily& family() noexcept {
-  static constexpr ModelFamily kFamily{.name = "glm4v",
-                                       .architectures = kArchitectures,
-                                       .anchor_folder = "visual.",
-                                       .anchor_tensor = "patch_embed.proj.weight",
-                                       .make = &make,
-                                       .has_pixel_range = true};
+  static constexpr ModelFamily kFamily =
+      family_of(kArchitectures, {.image = common::kSizeOption, .video = common::kSizeOption});
+  return kFamily;
+}
+
+const ModelFamily& canvas_family() noexcept {
+  static constexpr ModelFamily kFamily =
+      family_of(kCanvasArchitectures, {.image = kCanvasOptions, .video = kCanvasOptions});
   return kFamily;
 }
 

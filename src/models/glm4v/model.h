@@ -40,7 +40,9 @@ struct Weights {
 void forward(ExecContext& ctx, const Config& config, const Weights& weights,
              const common::GridInputs& in, TensorView out);
 
-/// GLM-4.1V, GLM-4.5V, GLM-4.6V, GLM-OCR and GLM-5.
+/// GLM-4.1V, GLM-4.5V, GLM-4.6V and GLM-OCR.
 [[nodiscard]] const ModelFamily& family() noexcept;
+/// GLM-5, whose images lie on canvases of whole tokens.
+[[nodiscard]] const ModelFamily& canvas_family() noexcept;
 
 }  // namespace fovea::glm4v

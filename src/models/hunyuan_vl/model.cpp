@@ -7,6 +7,7 @@
 
 #include "core/check.h"
 #include "models/common/grid/model.h"
+#include "models/common/grid/processor_file.h"
 #include "models/hunyuan_vl/processor.h"
 
 namespace fovea::hunyuan_vl {
@@ -40,7 +41,8 @@ const ModelFamily& family() noexcept {
                                        .anchor_folder = "",
                                        .anchor_tensor = "vit.embeddings.patch_embedding.weight",
                                        .make = &make,
-                                       .has_pixel_range = true};
+                                       .has_pixel_range = true,
+                                       .item_options = {.image = common::kPixelOptions}};
   return kFamily;
 }
 

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <memory>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -14,6 +15,8 @@
 namespace fovea::idefics3 {
 
 namespace {
+
+constexpr auto kImageOptions = std::to_array<std::string_view>({"size", "do_image_splitting"});
 
 common::ViewTower describe(const Config& c, const Processing& p) {
   common::ViewTower tower{.width = c.text_hidden_size,
@@ -50,7 +53,8 @@ constexpr ModelFamily kFamily{
     .architectures = {&kArchitectures[static_cast<std::size_t>(kFormat)], 1},
     .anchor_folder = "",
     .anchor_tensor = "vision_model.embeddings.patch_embedding.weight",
-    .make = &make<kFormat>};
+    .make = &make<kFormat>,
+    .item_options = {.image = kImageOptions}};
 
 }  // namespace
 

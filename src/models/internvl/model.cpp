@@ -16,6 +16,10 @@ namespace fovea::internvl {
 
 namespace {
 
+constexpr auto kChatOptions =
+    std::to_array<std::string_view>({"min_dynamic_patch", "max_dynamic_patch"});
+constexpr auto kNativeOptions = std::to_array<std::string_view>({"min_patches", "max_patches"});
+
 constexpr std::array<std::string_view, 2> kChat{"InternVLChatModel",
                                                 "QianfanOCRForConditionalGeneration"};
 constexpr std::array<std::string_view, 2> kNative{"InternVLForConditionalGeneration",
@@ -63,7 +67,8 @@ const ModelFamily& chat_family() noexcept {
                                        .architectures = kChat,
                                        .anchor_folder = "",
                                        .anchor_tensor = "vision_model.embeddings.class_embedding",
-                                       .make = &make<Format::kChat>};
+                                       .make = &make<Format::kChat>,
+                                       .item_options = {.image = kChatOptions}};
   return kFamily;
 }
 
@@ -72,7 +77,8 @@ const ModelFamily& native_family() noexcept {
                                        .architectures = kNative,
                                        .anchor_folder = "",
                                        .anchor_tensor = "vision_tower.embeddings.cls_token",
-                                       .make = &make<Format::kNative>};
+                                       .make = &make<Format::kNative>,
+                                       .item_options = {.image = kNativeOptions}};
   return kFamily;
 }
 

@@ -14,7 +14,9 @@ namespace fovea::internvl {
 namespace {
 
 constexpr std::int64_t kMaxTiles = 1024;  // far above the 40 that anybody has used
-constexpr std::int64_t kMaxFrames = 32;   // of a video, vLLM's default
+constexpr const char* kLeastTiles = "min_dynamic_patch";
+constexpr const char* kMostTiles = "max_dynamic_patch";
+constexpr std::int64_t kMaxFrames = 32;  // of a video, vLLM's default
 constexpr std::array<float, 3> kImageNetMean{0.485f, 0.456f, 0.406f};
 constexpr std::array<float, 3> kImageNetStd{0.229f, 0.224f, 0.225f};
 
@@ -26,19 +28,20 @@ void read_tiles(const JsonView& file, const char* least, const char* most, Proce
 }
 
 /// The authors' format: config.json has numbers of tiles, the rest is fixed in their code.
-Processing read_chat(const JsonView& root, const common::SquareView& view,
+Processing read_chat(const checkpoint::HfConfig& files, const common::SquareView& view,
                      const MediaOptions& media) {
+  const JsonView root = files.config.root();
   Processing p{
       .views = {.view = view, .engine = common::resize_engine(media, media::ResizeEngine::kPillow)},
       .max_tiles = 6,
       .use_thumbnail = root.bool_or("use_thumbnail", false),
       .normalize = media::to_tensor_normalize_table(kImageNetMean, kImageNetStd)};
-  read_tiles(root, "min_dynamic_patch", "max_dynamic_patch", p);
+  read_tiles(root, kLeastTiles, kMostTiles, p);
   if (!root.bool_or("dynamic_image_size", false)) p.min_tiles = p.max_tiles = 1;
+  if (files.item) read_tiles(files.item->given.root(), kLeastTiles, kMostTiles, p);
   p.views.sources = common::sources_text(
       "image", root,
-      common::sourced(
-          root, {"dynamic_image_size", "min_dynamic_patch", "max_dynamic_patch", "use_thumbnail"}));
+      common::sourced(root, {"dynamic_image_size", kLeastTiles, kMostTiles, "use_thumbnail"}));
   return p;
 }
 
@@ -46,7 +49,7 @@ Processing read_chat(const JsonView& root, const common::SquareView& view,
 
 Processing read_processing(const checkpoint::HfConfig& files, const Config& c,
                            const MediaOptions& media) {
-  if (c.format != Format::kNative) return read_chat(files.config.root(), c.view, media);
+  if (c.format != Format::kNative) return read_chat(files, c.view, media);
   // The processor of transformers cuts images whatever crop_to_patches says. Its classes have the
   // scaling of CLIP where a file is silent; without a file, which they do not load, that of the
   // released checkpoints is assumed. Source: transformers 5.24,

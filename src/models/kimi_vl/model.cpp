@@ -13,6 +13,8 @@ namespace fovea::kimi_vl {
 
 namespace {
 
+constexpr auto kImageOptions = std::to_array<std::string_view>({"in_token_limit"});
+
 constexpr std::array<std::string_view, 1> kArchitectures{"KimiVLForConditionalGeneration"};
 
 void forward(ExecContext& ctx, const Config& config, const Weights& weights,
@@ -46,7 +48,8 @@ const ModelFamily& family() noexcept {
                                        .architectures = kArchitectures,
                                        .anchor_folder = "",
                                        .anchor_tensor = "vision_tower.patch_embed.proj.weight",
-                                       .make = &make};
+                                       .make = &make,
+                                       .item_options = {.image = kImageOptions}};
   return kFamily;
 }
 

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <memory>
+#include <string_view>
 #include <utility>
 
 #include "core/check.h"
@@ -13,6 +14,9 @@
 namespace fovea::lfm2_vl {
 
 namespace {
+
+constexpr auto kImageOptions =
+    std::to_array<std::string_view>({"min_tiles", "max_tiles", "do_image_splitting"});
 
 constexpr std::array<std::string_view, 1> kArchitectures{"Lfm2VlForConditionalGeneration"};
 
@@ -43,7 +47,8 @@ const ModelFamily& family() noexcept {
       .architectures = kArchitectures,
       .anchor_folder = "",
       .anchor_tensor = "vision_tower.vision_model.embeddings.patch_embedding.weight",
-      .make = &make};
+      .make = &make,
+      .item_options = {.image = kImageOptions}};
   return kFamily;
 }
 

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <memory>
+#include <string_view>
 #include <utility>
 
 #include "core/check.h"
@@ -13,6 +14,9 @@
 namespace fovea::llama4 {
 
 namespace {
+
+constexpr auto kImageOptions =
+    std::to_array<std::string_view>({"max_patches", "resize_to_max_canvas"});
 
 constexpr std::array<std::string_view, 1> kArchitectures{"Llama4ForConditionalGeneration"};
 
@@ -79,7 +83,8 @@ const ModelFamily& family() noexcept {
       .architectures = kArchitectures,
       .anchor_folder = "",
       .anchor_tensor = "vision_model.patch_embedding.linear.weight",
-      .make = &make};
+      .make = &make,
+      .item_options = {.image = kImageOptions}};
   return kFamily;
 }
 

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <memory>
+#include <string_view>
 #include <utility>
 
 #include "core/check.h"
@@ -13,6 +14,8 @@
 namespace fovea::minicpmv4_6 {
 
 namespace {
+
+constexpr auto kImageOptions = std::to_array<std::string_view>({"max_slice_nums", "slice_mode"});
 
 constexpr std::array<std::string_view, 1> kArchitectures{"MiniCPMV4_6ForConditionalGeneration"};
 
@@ -45,7 +48,8 @@ const ModelFamily& family() noexcept {
       .architectures = kArchitectures,
       .anchor_folder = "",
       .anchor_tensor = "vision_tower.embeddings.patch_embedding.weight",
-      .make = &make};
+      .make = &make,
+      .item_options = {.image = kImageOptions}};
   return kFamily;
 }
 

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <memory>
+#include <string_view>
 #include <utility>
 
 #include "core/check.h"
@@ -12,6 +13,8 @@
 namespace fovea::mistral3 {
 
 namespace {
+
+constexpr auto kImageOptions = std::to_array<std::string_view>({"size"});
 
 common::GridTower describe(const Config& c) {
   const std::int64_t mlp_width = 3 * c.intermediate_size / 2;  // three matrices of that width
@@ -44,7 +47,8 @@ const ModelFamily& family() noexcept {
                                        .architectures = kMistral3,
                                        .anchor_folder = "",
                                        .anchor_tensor = kAnchor,
-                                       .make = &make};
+                                       .make = &make,
+                                       .item_options = {.image = kImageOptions}};
   return kFamily;
 }
 
@@ -54,6 +58,7 @@ const ModelFamily& pixtral_family() noexcept {
                                        .anchor_folder = "",
                                        .anchor_tensor = kAnchor,
                                        .make = &make,
+                                       .item_options = {.image = kImageOptions},
                                        .tower = "pixtral"};
   return kFamily;
 }
@@ -63,7 +68,8 @@ const ModelFamily& light_on_ocr_family() noexcept {
                                        .architectures = kLightOnOcr,
                                        .anchor_folder = "",
                                        .anchor_tensor = "vision_encoder.patch_conv.weight",
-                                       .make = &make};
+                                       .make = &make,
+                                       .item_options = {.image = kImageOptions}};
   return kFamily;
 }
 

@@ -3,6 +3,7 @@
 
 #include <array>
 #include <memory>
+#include <string_view>
 #include <utility>
 
 #include "core/check.h"
@@ -11,6 +12,8 @@
 namespace fovea::molmo2 {
 
 namespace {
+
+constexpr auto kImageOptions = std::to_array<std::string_view>({"max_crops"});
 
 constexpr std::array<std::string_view, 1> kArchitectures{"Molmo2ForConditionalGeneration"};
 
@@ -53,6 +56,7 @@ const ModelFamily& family() noexcept {
       .anchor_folder = "",
       .anchor_tensor = "vision_backbone.image_vit.patch_embedding.weight",
       .make = &make,
+      .item_options = {.image = kImageOptions},
       .bfloat16_tolerance = 0.075};
   return kFamily;
 }

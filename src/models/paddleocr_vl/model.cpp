@@ -7,6 +7,7 @@
 
 #include "core/check.h"
 #include "models/common/grid/model.h"
+#include "models/common/grid/processor_file.h"
 
 namespace fovea::paddleocr_vl {
 
@@ -39,7 +40,8 @@ const ModelFamily& family() noexcept {
       .anchor_folder = "",
       .anchor_tensor = "visual.vision_model.embeddings.patch_embedding.weight",
       .make = &make,
-      .has_pixel_range = true};
+      .has_pixel_range = true,
+      .item_options = {.image = common::kPixelOptions}};
   return kFamily;
 }
 

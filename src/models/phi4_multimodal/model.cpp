@@ -4,6 +4,7 @@
 
 #include <array>
 #include <memory>
+#include <string_view>
 #include <utility>
 
 #include "core/check.h"
@@ -12,6 +13,8 @@
 namespace fovea::phi4_multimodal {
 
 namespace {
+
+constexpr auto kImageOptions = std::to_array<std::string_view>({"dynamic_hd"});
 
 /// The name of transformers, and the vendor's.
 constexpr std::array<std::string_view, 2> kArchitectures{"Phi4MultimodalForCausalLM",
@@ -48,7 +51,8 @@ const ModelFamily& family() noexcept {
       .anchor_folder = "",
       .anchor_tensor =
           "embed_tokens_extend.image_embed.img_processor.embeddings.patch_embedding.weight",
-      .make = &make};
+      .make = &make,
+      .item_options = {.image = kImageOptions}};
   return kFamily;
 }
 

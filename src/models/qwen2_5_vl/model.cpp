@@ -56,14 +56,16 @@ std::unique_ptr<EncoderGraphModel> make(const checkpoint::HfConfig& files,
 }  // namespace
 
 const ModelFamily& family() noexcept {
-  static constexpr ModelFamily kFamily{.name = "qwen2_5_vl",
-                                       .architectures = kArchitectures,
-                                       .anchor_folder = "visual.",
-                                       .anchor_tensor = "patch_embed.proj.weight",
-                                       .make = &make,
-                                       .has_pixel_range = true,
-                                       .other_folder = "vision_tower.",
-                                       .prunable = kPrunable};
+  static constexpr ModelFamily kFamily{
+      .name = "qwen2_5_vl",
+      .architectures = kArchitectures,
+      .anchor_folder = "visual.",
+      .anchor_tensor = "patch_embed.proj.weight",
+      .make = &make,
+      .has_pixel_range = true,
+      .item_options = {.image = common::kPixelOptions, .video = common::kFrameVideoOptions},
+      .other_folder = "vision_tower.",
+      .prunable = kPrunable};
   return kFamily;
 }
 

@@ -16,6 +16,8 @@ namespace fovea::qwen3_vl {
 
 namespace {
 
+constexpr auto kVideoOptions = std::to_array<std::string_view>({"size", "fps", "num_frames"});
+
 constexpr std::array kArchitectures =
     std::to_array<std::string_view>({"Qwen3VLForConditionalGeneration",
                                      "Qwen3VLMoeForConditionalGeneration",
@@ -66,14 +68,16 @@ std::unique_ptr<EncoderGraphModel> make(const checkpoint::HfConfig& files,
 }  // namespace
 
 const ModelFamily& family() noexcept {
-  static constexpr ModelFamily kFamily{.name = "qwen3_vl",
-                                       .architectures = kArchitectures,
-                                       .anchor_folder = "visual.",
-                                       .anchor_tensor = "patch_embed.proj.weight",
-                                       .make = &make,
-                                       .has_pixel_range = true,
-                                       .other_folder = "",
-                                       .prunable = kPrunable};
+  static constexpr ModelFamily kFamily{
+      .name = "qwen3_vl",
+      .architectures = kArchitectures,
+      .anchor_folder = "visual.",
+      .anchor_tensor = "patch_embed.proj.weight",
+      .make = &make,
+      .has_pixel_range = true,
+      .item_options = {.image = common::kPixelOptions, .video = kVideoOptions},
+      .other_folder = "",
+      .prunable = kPrunable};
   return kFamily;
 }
 

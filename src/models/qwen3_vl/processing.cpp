@@ -9,6 +9,7 @@
 
 #include "core/check.h"
 #include "models/common/config_reader.h"
+#include "models/common/frames.h"
 #include "models/common/grid/processor_file.h"
 
 namespace fovea::qwen3_vl {
@@ -28,16 +29,8 @@ common::PixelRange capped(const VideoBounds& bounds, common::PixelRange range,
   return range;
 }
 
-/// Frames at about `target_fps`, from the first to the last: linspace(0, total - 1, count), rounded
-/// half to even. An unknown rate counts as 24.
-std::vector<std::int64_t> sample_frames(const VideoBounds& bounds, std::int64_t total_frames,
-                                        double video_fps, double target_fps) {
-  constexpr double kAbsurd = 1e9;  // keeps the count an integer for any rate
-  const double fps = video_fps > 0 ? video_fps : common::kUnknownFps;
-  const double rate = std::min(target_fps, bounds.max_fps);
-  const double wanted = std::min(static_cast<double>(total_frames) / fps * rate, kAbsurd);
-  std::int64_t count = std::max(static_cast<std::int64_t>(wanted), bounds.min_frames);
-  count = std::min({count, bounds.max_frames, total_frames});
+/// From the first frame to the last: linspace(0, total - 1, count), rounded half to even.
+std::vector<std::int64_t> linspace_frames(std::int64_t total_frames, std::int64_t count) {
   const double step =
       count == 1 ? 0.0 : static_cast<double>(total_frames - 1) / static_cast<double>(count - 1);
   std::vector<std::int64_t> indices;
@@ -45,6 +38,20 @@ std::vector<std::int64_t> sample_frames(const VideoBounds& bounds, std::int64_t 
     indices.push_back(static_cast<std::int64_t>(std::nearbyint(static_cast<double>(i) * step)));
   }
   return indices;
+}
+
+/// Frames at about `target_fps`. An unknown rate counts as 24.
+std::vector<std::int64_t> sample_frames(const VideoBounds& bounds, std::int64_t total_frames,
+                                        double video_fps, double target_fps) {
+  if (bounds.num_frames) {
+    return linspace_frames(total_frames, common::checked_count(*bounds.num_frames, total_frames));
+  }
+  constexpr double kAbsurd = 1e9;  // keeps the count an integer for any rate
+  const double fps = video_fps > 0 ? video_fps : common::kUnknownFps;
+  const double rate = std::min(target_fps, bounds.max_fps);
+  const double wanted = std::min(static_cast<double>(total_frames) / fps * rate, kAbsurd);
+  std::int64_t count = std::max(static_cast<std::int64_t>(wanted), bounds.min_frames);
+  return linspace_frames(total_frames, std::min({count, bounds.max_frames, total_frames}));
 }
 
 /// The classes that read the files. Without a file the reference has none, and what the released
@@ -66,10 +73,22 @@ common::ProcessorClasses classes_for(const checkpoint::HfConfig& files) {
   return classes;
 }
 
-/// Alpamayo's limits of an image stand in config.json and count whatever the processor file says.
-void read_own_limits(const JsonView& root, const MediaOptions& media, common::PixelRange& range) {
-  if (!media.min_pixels) range.min_pixels = common::read_size(root, "min_pixels", 163840);
-  if (!media.max_pixels) range.max_pixels = common::read_size(root, "max_pixels", 196608);
+/// Alpamayo's limits of an image stand in config.json and count whatever the processor file says,
+/// but not what an item says.
+void read_own_limits(const checkpoint::HfConfig& files, const MediaOptions& media,
+                     common::PixelRange& range) {
+  const JsonView root = files.config.root();
+  const auto is_given = [&](const char* key) {
+    if (!files.item) return false;
+    const JsonView given = files.item->given.root();
+    return given.find("size") || given.find(key);
+  };
+  const auto read = [&](const char* key, bool is_option, std::int64_t fallback,
+                        std::int64_t& limit) {
+    if (!is_option && !is_given(key)) limit = common::read_size(root, key, fallback);
+  };
+  read("min_pixels", media.min_pixels.has_value(), 163840, range.min_pixels);
+  read("max_pixels", media.max_pixels.has_value(), 196608, range.max_pixels);
   FOVEA_CHECK(range.min_pixels <= range.max_pixels, kCorruptData, root.path(),
               ": expected min_pixels <= max_pixels, got ", range.min_pixels, " and ",
               range.max_pixels);
@@ -83,7 +102,7 @@ common::GridProcessing read_processing(const checkpoint::HfConfig& files,
   common::GridProcessing p{.geometry = grid};
   common::read_grid_processor(files, classes_for(files), media, p);
   if (files.architectures() == std::vector<std::string>{"Alpamayo2Super"}) {
-    read_own_limits(files.config.root(), media, p.limits.image);
+    read_own_limits(files, media, p.limits.image);
   }
   const VideoBounds bounds = common::read_video_bounds(files, media, {});
   p.image_size = [factor = grid.resize_factor(), range = p.limits.image](std::int64_t height_px,

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <memory>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -15,6 +16,8 @@
 namespace fovea::siglip2 {
 
 namespace {
+
+constexpr auto kImageOptions = std::to_array<std::string_view>({"max_num_patches"});
 
 constexpr const char* kSequenceOf = "sequence_of";
 
@@ -106,6 +109,7 @@ const ModelFamily& family() noexcept {
                                        .anchor_folder = "",
                                        .anchor_tensor = "embeddings.patch_embedding.weight",
                                        .make = &make,
+                                       .item_options = {.image = kImageOptions},
                                        .make_vectors = &make_vectors};
   return kFamily;
 }

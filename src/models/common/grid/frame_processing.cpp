@@ -43,6 +43,12 @@ std::vector<std::int64_t> sample_frames(const VideoBounds& bounds, std::int64_t 
     return std::floor(count / patch) * patch;
   };
   const auto total = static_cast<double>(total_frames);
+  if (bounds.num_frames) {
+    const auto patches =
+        static_cast<double>(*bounds.num_frames) / static_cast<double>(temporal_patch_size);
+    const auto frames = static_cast<std::int64_t>(std::nearbyint(patches)) * temporal_patch_size;
+    return stepped_frames(total_frames, checked_count(frames, total_frames));
+  }
   const double fps = video_fps > 0 ? video_fps : kUnknownFps;
   const double rate = std::min(target_fps, bounds.max_fps);
   const double most = whole_patches(std::min(static_cast<double>(bounds.max_frames), total));

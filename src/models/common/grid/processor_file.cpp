@@ -210,6 +210,9 @@ VideoBounds read_video_bounds(const checkpoint::HfConfig& files, const MediaOpti
   if (media.profile == MediaProfile::kVllm) bounds.max_fps = kMostFps;
   const auto video = files.video_processor();
   if (!video) return bounds;
+  if (const auto frames = files.item ? files.item->given.root().find("num_frames") : std::nullopt) {
+    bounds.num_frames = as_size(*frames);
+  }
   bounds.cap_pixels_per_frame = video->bool_or("cap_pixels_per_frame", bounds.cap_pixels_per_frame);
   bounds.min_frames = read_size(*video, "min_frames", bounds.min_frames);
   bounds.max_frames = read_size(*video, "max_frames", bounds.max_frames);

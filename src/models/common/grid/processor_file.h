@@ -3,6 +3,7 @@
 #include <array>
 #include <cstdint>
 #include <limits>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -54,7 +55,16 @@ struct VideoBounds {
   bool cap_pixels_per_frame = false;  ///< limits frames to a share of max_video_tokens
   std::int64_t max_video_tokens = 768;
   double max_fps = std::numeric_limits<double>::infinity();  ///< frames sampled per second
+  std::optional<std::int64_t> num_frames = {};  ///< of an item: in the place of all of them
 };
+
+/// ItemOptionKeys of images of classes with overrides_size, which take limits beside `size`.
+inline constexpr std::array<std::string_view, 3> kPixelOptions{"size", "min_pixels", "max_pixels"};
+/// Those of videos, where frames are sampled in whole temporal patches.
+inline constexpr std::array<std::string_view, 7> kFrameVideoOptions{
+    "size", "min_pixels", "max_pixels", "fps", "num_frames", "min_frames", "max_frames"};
+/// Those of classes that take `size` alone.
+inline constexpr std::array<std::string_view, 1> kSizeOption{"size"};
 
 inline constexpr std::array<std::string_view, 4> kVideoBoundKeys{
     "min_frames", "max_frames", "cap_pixels_per_frame", "max_video_tokens"};
