@@ -186,6 +186,14 @@ class FOVEA_API Engine {
   [[nodiscard]] PackingPlan plan(std::span<const ItemSize> sizes,
                                  const CallBounds& bounds = {}) const;
 
+  /// Whether items of this modality may have these options (MediaItem::mm_processor_kwargs), so
+  /// that a caller learns of a wrong one before it reads any media. Reads no weights.
+  /// @throws Error(kInvalidArgument) for what is no JSON object and for values that the family's
+  /// reader of processor files refuses, Error(kUnsupported) for keys that the family takes neither
+  /// for images nor for videos: messages begin with "mm_processor_kwargs: " and the path of the
+  /// key.
+  void check_item_options(Modality modality, const std::string& mm_processor_kwargs) const;
+
   /// Plans items, once for all that is done with them: what becomes of each, as far as descriptions
   /// and the headers of images tell without decoding (PlannedItem). Reads 128 KiB of a file at
   /// most, and copies no bytes.

@@ -121,6 +121,12 @@ struct MediaItem {
   std::string name;  ///< for messages and metadata: the path, or what the caller chose
   double fps = 2.0;  ///< of the sampled frames; containers are sampled at this rate
   Source source;
+  /// Options of the item for the checkpoint's processor, in the place of those that its files say:
+  /// a JSON object, as in `{"max_pixels": 100352}`, with keys as in processor files. Keys in its
+  /// objects `images_kwargs` and `videos_kwargs` are for items of that modality alone; other keys
+  /// concern those whose family takes them (docs/preprocessing.md, "Options of an item"). Empty:
+  /// none. Rows of equal media with other options have other keys.
+  std::string mm_processor_kwargs = {};
 
   /// The files that the item is read from; none of one that is in memory.
   [[nodiscard]] FOVEA_API std::span<const std::string> paths() const noexcept;

@@ -48,6 +48,7 @@ struct ItemSize {
   std::int64_t height_px = 0;
   std::int64_t num_frames = 1;           ///< more than one: a video, whatever `modality` says
   Modality modality = Modality::kImage;  ///< a video of one frame is resized as videos are
+  std::string mm_processor_kwargs = {};  ///< as MediaItem has them
 };
 
 /// Consecutive units of an item on one path.

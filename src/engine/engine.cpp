@@ -72,7 +72,7 @@ std::vector<Embedding> Engine::Impl::encode(ItemView media, const EncodeOptions&
 void Engine::Impl::find_keys(Call& call) {
   decode_pool.parallel_for(std::ssize(call.items), [&](std::int64_t i, int) {
     Item& item = call.items[static_cast<std::size_t>(i)];
-    if (!item.result().error) item.key = item_key({fingerprint, options}, *item.media);
+    if (!item.result().error) item.key = item_key({fingerprint, options, &processors}, *item.media);
   });
 }
 
@@ -145,7 +145,7 @@ void Engine::Impl::check_plans(ItemView media) const {
 void Engine::Impl::plan(const Selection& items) {
   decode_pool.parallel_for(std::ssize(items), [&](std::int64_t i, int) {
     Item& item = *items[static_cast<std::size_t>(i)];
-    if (!item.is_planned) item.plan = plan_ahead(model(), *item.media, options.media);
+    if (!item.is_planned) item.plan = plan_ahead(model(), *item.media, options.media, &processors);
     item.is_planned = true;
   });
 }

@@ -74,7 +74,8 @@ struct Engine::Impl {
             .processes = decode_processes.get(),
             .log = options.log,
             .most_bytes = are_cut ? window_budget_bytes(decode_pool.size()) : 0,
-            .pruning = pruning_of(options)};
+            .pruning = pruning_of(options),
+            .processors = &processors};
   }
   /// All devices are of one kind.
   [[nodiscard]] bool on_host() const { return backends.front().device->properties().host_memory; }
@@ -93,6 +94,7 @@ struct Engine::Impl {
   const std::shared_ptr<const PlanContext> plan_context =
       std::make_shared<const PlanContext>(PlanContext{pruning_of(options)});
   checkpoint::HfConfig files;
+  ItemProcessors processors;
   std::vector<Backend> backends;      // one per replica
   std::vector<EnergyCounter> energy;  // of these; none on CPUs
   ThreadPool decode_pool;

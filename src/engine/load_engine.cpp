@@ -75,6 +75,7 @@ Engine::Impl::Impl(const std::string& model_directory, const WeightTensors* tens
     : directory(model_directory),
       options(with_patch_limit(engine_options)),
       files(read_model_files(directory, options)),
+      processors(files, options.media, tower_output(options)),
       backends(make_backends(options)),
       energy(energy_counters(backends)),
       decode_pool(thread_count(options), ThreadPool::WhenBusy::kRunAlone),

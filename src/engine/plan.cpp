@@ -63,8 +63,17 @@ void add_batches(const CallLimits& limits, CallSizes sizes, std::size_t begin, P
   }
 }
 
-PackingPlan pack_sizes(const ItemProcessor& processor, std::span<const ItemSize> sizes,
-                       const CallLimits& limits, const EngineOptions& options) {
+/// The plan of an item of this size.
+ItemPlan plan_size_of(const ItemProcessor& processor, ItemProcessors& processors,
+                      const ItemSize& size, const MediaLimits& limits) {
+  if (size.mm_processor_kwargs.empty()) return plan_item(processor, size, limits);
+  return plan_item(*processors.of(size.modality, size.mm_processor_kwargs)->processor, size,
+                   limits);
+}
+
+PackingPlan pack_sizes(const ItemProcessor& processor, ItemProcessors& processors,
+                       std::span<const ItemSize> sizes, const CallLimits& limits,
+                       const EngineOptions& options) {
   PackingPlan plan;
   for (const PathSpec& path : limits.spec.paths) plan.paths.push_back(path.name);
   plan.token_budgets.resize(plan.paths.size());
@@ -76,7 +85,7 @@ PackingPlan pack_sizes(const ItemProcessor& processor, std::span<const ItemSize>
   std::vector<std::optional<ItemPlan>> items;
   for (const ItemSize& size : sizes) {
     check_interrupt();
-    items.emplace_back(plan_item(processor, size, options.media.limits));
+    items.emplace_back(plan_size_of(processor, processors, size, options.media.limits));
     plan.items.push_back(describe(*items.back(), pruning_of(options)));
   }
   const std::size_t head = head_items(limits, items);
@@ -89,8 +98,15 @@ PackingPlan pack_sizes(const ItemProcessor& processor, std::span<const ItemSize>
 
 PackingPlan Engine::plan(std::span<const ItemSize> sizes, const CallBounds& bounds) const try {
   const CallScope scope(bounds, "plan");
-  return pack_sizes(impl_->model().processor(), sizes, impl_->call_limits(/*eager=*/false),
-                    impl_->options);
+  return pack_sizes(impl_->model().processor(), impl_->processors, sizes,
+                    impl_->call_limits(/*eager=*/false), impl_->options);
+} catch (...) {
+  rethrow_as_error();
+}
+
+void Engine::check_item_options(Modality modality, const std::string& mm_processor_kwargs) const
+    try {
+  if (!mm_processor_kwargs.empty()) (void)impl_->processors.of(modality, mm_processor_kwargs);
 } catch (...) {
   rethrow_as_error();
 }
@@ -111,7 +127,8 @@ std::vector<PlannedItem> Engine::Impl::plan(std::vector<std::shared_ptr<const Me
   std::vector<std::shared_ptr<const Plan>> plans(items.size());
   decode_pool.parallel_for(std::ssize(items), [&](std::int64_t i, int) {
     const auto item = static_cast<std::size_t>(i);
-    const std::optional<ItemPlan> sizes = plan_ahead(model(), *items[item], options.media);
+    const std::optional<ItemPlan> sizes =
+        plan_ahead(model(), *items[item], options.media, &processors);
     if (sizes) plans[item] = std::make_shared<const Plan>(Plan{*sizes, plan_context});
   });
   std::vector<PlannedItem> planned;
@@ -149,7 +166,8 @@ PackingPlan plan(const std::string& model, std::span<const ItemSize> sizes,
                           .num_replicas = devices.size(),
                           .on_host = !devices.front().starts_with("cuda"),
                           .window_bytes = window_budget_bytes(thread_count(options))};
-  return pack_sizes(planner->processor(), sizes, limits, with_patch_limit(options));
+  ItemProcessors processors(files, options.media, tower_output(options));
+  return pack_sizes(planner->processor(), processors, sizes, limits, with_patch_limit(options));
 } catch (...) {
   rethrow_as_error();
 }

@@ -48,7 +48,8 @@ class Preparation {
   Preparation(const PrepareContext& context, const MediaItem& media, const PrepareUse& use,
               PreparedMedia& result)
       : context_(context),
-        processor_(context.model.processor()),
+        processing_(processing_of(context.processors, media)),
+        processor_(processing_ ? *processing_->processor : context.model.processor()),
         media_(media),
         use_(use),
         place_(use.place),
@@ -73,6 +74,10 @@ class Preparation {
 
  private:
   [[nodiscard]] const MediaLimits& limits() const { return context_.options.limits; }
+
+  [[nodiscard]] double target_fps() const {
+    return processing_ && processing_->fps ? *processing_->fps : media_.fps;
+  }
 
   [[nodiscard]] bool is_video() const noexcept { return media_.modality == Modality::kVideo; }
 
@@ -265,7 +270,7 @@ class Preparation {
   /// no others, or they are to be refused, all of them: the decoder says why it cannot read them.
   [[nodiscard]] std::vector<std::int64_t> choose_frames(const media::VideoInfo& info) const {
     std::vector<std::int64_t> chosen =
-        processor_.sample_frames(info.num_frames, info.fps, media_.fps);
+        processor_.sample_frames(info.num_frames, info.fps, target_fps());
     if (context_.options.damaged_frames == DamagedFrames::kRefuse) {
       check_end(media_.name, info);
       return chosen;
@@ -333,7 +338,8 @@ class Preparation {
   }
 
   const PrepareContext& context_;
-  PreparedMedia held_;  // the units that came last
+  PreparedMedia held_;                                      // the units that came last
+  const std::shared_ptr<const ItemProcessing> processing_;  // null: the engine's
   const ItemProcessor& processor_;
   const MediaItem& media_;
   const PrepareUse& use_;
@@ -396,9 +402,10 @@ Error named(const MediaItem& media, const Error& error) {
 }  // namespace
 
 std::optional<ItemPlan> plan_ahead(const EncoderGraphModel& model, const MediaItem& media,
-                                   const MediaOptions& options) {
+                                   const MediaOptions& options, ItemProcessors* processors) {
   try {
-    return plan_undecoded(model.processor(), media, options);
+    const auto own = processing_of(processors, media);
+    return plan_undecoded(own ? *own->processor : model.processor(), media, options);
   } catch (const Error&) {
     return std::nullopt;  // prepare_media says why
   } catch (const std::bad_alloc&) {

@@ -10,6 +10,7 @@
 #include "core/thread_pool.h"
 #include "engine/prepare/decode_budget.h"
 #include "engine/prepare/frame_writer.h"
+#include "engine/prepare/item_processors.h"
 #include "engine/prepare/window_budget.h"
 #include "engine/pruning/video_pruning.h"
 #include "fovea/embedding.h"
@@ -44,7 +45,8 @@ struct PrepareContext {
   LogSink* log = nullptr;                       ///< warned of frames that are lost
   /// A video of more pixels is not prepared as a whole, but by UnitStream. 0: any is.
   std::size_t most_bytes = 0;
-  PruningRule pruning = {};  ///< of the engine, for rows that are to have room
+  PruningRule pruning = {};              ///< of the engine, for rows that are to have room
+  ItemProcessors* processors = nullptr;  ///< for items with options; null: there are none
 };
 
 /// Where the units of a long video go: PreparedMedia with these units, the last with what is known
@@ -74,7 +76,8 @@ struct PrepareUse {
 /// whatever prepare_media refuses, which says why. Reads 128 KiB of a file at most.
 [[nodiscard]] std::optional<ItemPlan> plan_ahead(const EncoderGraphModel& model,
                                                  const MediaItem& media,
-                                                 const MediaOptions& options);
+                                                 const MediaOptions& options,
+                                                 ItemProcessors* processors = nullptr);
 
 /// Takes one item from its source to resized bytes. An Error is returned; what the limits of
 /// `context` refuse is refused before memory is taken for it. Waits for its share of the budget,

@@ -56,6 +56,9 @@ std::string options_of(const KeyContext& context, const MediaItem& media) {
   const bool is_video = media.modality == Modality::kVideo;
   nlohmann::json json = option_texts(context.options, {RowEffect::kMedia});
   if (is_video) json["fps"] = media.fps;
+  if (const auto own = processing_of(context.processors, media); own && own->options != "{}") {
+    json["mm_processor_kwargs"] = own->options;
+  }
   if (const auto* const grid = patch_grid(media)) json["grid_thw"] = *grid;
   return json.dump();
 }

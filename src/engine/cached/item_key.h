@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "engine/prepare/item_processors.h"
 #include "fovea/media.h"
 #include "fovea/options.h"
 
@@ -28,8 +29,9 @@ struct ItemKey {
 
 /// What a key depends on besides the item.
 struct KeyContext {
-  const std::string& model;      ///< model_fingerprint()
-  const EngineOptions& options;  ///< of which those of RowEffect::kMedia are used
+  const std::string& model;              ///< model_fingerprint()
+  const EngineOptions& options;          ///< of which those of RowEffect::kMedia are used
+  ItemProcessors* processors = nullptr;  ///< for items with options; null: there are none
 };
 
 /// Reads the item, all of its files, and names its content (src/rows/content_key.h). Equal
