@@ -74,7 +74,8 @@ FrameLists::FrameLists(std::vector<MediaReference>& references, std::int64_t max
     const std::vector<std::string_view> frames = frames_of(reference);
     videos_.push_back({.place = all.size(),
                        .num_frames = frames.size(),
-                       .fps = reference.fps,
+                       .fps = reference.fps.value_or(kDefaultFps),
+                       .mm_processor_kwargs = options_text(reference),
                        .param = reference.param});
     for (std::size_t i = 0; i < frames.size(); ++i) {
       MediaReference frame;
@@ -100,6 +101,7 @@ void FrameLists::join(std::vector<MediaItem>& items) const {
       frames.push_back(std::get<EncodedBytes>(std::move(items[next].source)).bytes);
     }
     joined.push_back(video_frames(std::move(frames), video.param, video.fps));
+    joined.back().mm_processor_kwargs = video.mm_processor_kwargs;
   }
   take(items.size());
   items = std::move(joined);

@@ -34,6 +34,7 @@ class FrameLists {
     std::size_t place;  ///< of the first frame
     std::size_t num_frames;
     double fps;
+    std::string mm_processor_kwargs;
     std::string param;
   };
   std::vector<Video> videos_;  // in the order of their places

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <exception>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -53,6 +54,15 @@ struct MediaSourceOptions {
   std::function<void(const MediaCounts& counts)> on_resolved = {};
 };
 
+/// Frames per second at which videos are sampled where nothing else is said.
+inline constexpr double kDefaultFps = 2.0;
+
+/// The value of an option of an item, and where it stands in the request, for messages.
+struct ItemOption {
+  std::string json;
+  std::string param;
+};
+
 /// One item as a request names it. Texts refer to the request.
 struct MediaReference {
   Modality modality = Modality::kImage;
@@ -62,8 +72,9 @@ struct MediaReference {
   std::vector<std::string_view> frames;  ///< of a video: one `url` for each sampled frame
   /// Bytes that came with the request itself, in place of a URL.
   std::span<const std::uint8_t> bytes;
-  SharedBytes owner;  ///< of `bytes`
-  double fps = 2.0;
+  SharedBytes owner;                          ///< of `bytes`
+  std::optional<double> fps;                  ///< of the item itself; absent: kDefaultFps
+  std::map<std::string, ItemOption> options;  ///< MediaItem::mm_processor_kwargs, by their names
   std::string param;  ///< where it stands in the request, for messages: "items[2].image"
 };
 
@@ -71,6 +82,9 @@ struct ResolvedMedia {
   std::vector<MediaItem> items;  ///< in the order of the references; named by their `param`
   MediaCounts counts;
 };
+
+/// The options of a reference as MediaItem has them.
+[[nodiscard]] std::string options_text(const MediaReference& reference);
 
 /// Turns what requests name into items. Decodes base64 and reads files on the calling thread;
 /// fetches on threads of its own.

@@ -3,6 +3,8 @@
 #include <chrono>
 #include <utility>
 
+#include "core/json_writer.h"
+
 namespace fovea::serve {
 
 Resolution::Resolution(ResolvedMedia media, std::size_t fetches, const CallBounds& bounds,
@@ -63,10 +65,22 @@ MediaItem item_of(const MediaReference& reference, MediaBytes bytes) {
   if (bytes.view().empty()) {
     throw ApiError(400, "invalid_value", "the media has no bytes", reference.param);
   }
-  if (reference.modality == Modality::kImage) {
-    return image_bytes(std::move(bytes), reference.param);
+  MediaItem item =
+      reference.modality == Modality::kImage
+          ? image_bytes(std::move(bytes), reference.param)
+          : video_bytes(std::move(bytes), reference.param, reference.fps.value_or(kDefaultFps));
+  item.mm_processor_kwargs = options_text(reference);
+  return item;
+}
+
+std::string options_text(const MediaReference& reference) {
+  std::string text;
+  for (const auto& [name, option] : reference.options) {
+    text += text.empty() ? '{' : ',';
+    append_json(text, name);
+    text += ':' + option.json;
   }
-  return video_bytes(std::move(bytes), reference.param, reference.fps);
+  return text.empty() ? text : text + '}';
 }
 
 ApiError too_large(Modality modality, std::size_t max_bytes, const std::string& param) {

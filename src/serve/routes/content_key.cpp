@@ -25,8 +25,9 @@ std::string content_key(const MediaItem& item, const std::string& fingerprint) {
   if (const auto* const encoded = std::get_if<EncodedFrames>(&item.source)) {
     for (const MediaBytes& frame : encoded->frames) frames.add(sha256_of(frame.view()));
   }
-  const JsonArray about = JsonArray::of(fingerprint, to_string(item.modality), item.fps,
-                                        sha256_of(item.content()), frames);
+  const JsonArray about =
+      JsonArray::of(fingerprint, to_string(item.modality), item.fps, sha256_of(item.content()),
+                    frames, item.mm_processor_kwargs);
   return sha256_hex(to_json_text(about));
 }
 

@@ -75,7 +75,8 @@ const MediaKind* kind_by_member(Fields& part) {
 }
 
 /// The URL of a part: text, or an object with the member `url`.
-std::string_view read_url(Fields& part, std::string_view member) {
+std::string_view read_url(Fields& part, std::string_view member, bool takes_options,
+                          MediaReference& reference) {
   const std::string path = part.path(member);
   const std::optional<JsonView> value = part.find(member);
   if (!value) {
@@ -84,7 +85,7 @@ std::string_view read_url(Fields& part, std::string_view member) {
   if (!value->is_object()) return *part.text(member);
   Fields fields(*value, path);
   const std::optional<std::string_view> url = fields.text("url");
-  refuse_processing_members(fields);
+  take_item_options(fields, takes_options, reference);
   if (!url) throw ApiError(400, "missing_field", fields.path("url") + ": expected a URL", path);
   return *url;
 }
@@ -96,7 +97,9 @@ void check_text(std::string_view words, const std::string& where, TextRule rule)
          "text_not_supported");
 }
 
-std::optional<MediaPart> parse_part(const JsonView& json, const std::string& where, TextRule text) {
+std::optional<MediaPart> parse_part(const JsonView& json, const std::string& where,
+                                    const ConversationRules& rules) {
+  const TextRule text = rules.text;
   if (json.is_string()) {
     check_text(json.as_text(), where, text);
     return std::nullopt;
@@ -116,16 +119,16 @@ std::optional<MediaPart> parse_part(const JsonView& json, const std::string& whe
   MediaPart media;
   media.reference.modality = kind->modality;
   media.reference.param = part.path(kind->member);
-  media.reference.url = read_url(part, kind->member);
+  media.reference.url = read_url(part, kind->member, rules.takes_options, media.reference);
   media.uuid = part.text("uuid");
-  refuse_processing_members(part);
+  take_item_options(part, rules.takes_options, media.reference);
   media.param = where;
   return media;
 }
 
 void append_part(const JsonView& json, const std::string& where, const ConversationRules& rules,
                  Conversation& conversation) {
-  std::optional<MediaPart> part = parse_part(json, where, rules.text);
+  std::optional<MediaPart> part = parse_part(json, where, rules);
   if (!part) return;
   check_item_count(conversation.size() + 1, rules.max_items);
   conversation.push_back(std::move(*part));

@@ -29,13 +29,14 @@ enum class TextRule : std::uint8_t { kIgnored, kRefused };
 struct ConversationRules {
   TextRule text = TextRule::kIgnored;
   std::size_t max_items = std::numeric_limits<std::size_t>::max();  ///< --max-items-per-request
+  bool takes_options = true;  ///< whether parts may have options of their own
 };
 
 /// The media of one conversation: `[{"role": .., "content": text or [part, ..]}, ..]`. Parts are
 /// `image_url`, `input_image` and `video_url`, whose value is a URL or {"url": URL}, each with an
-/// optional `uuid`; without a `type` the member counts. Members that mean nothing here are ignored;
-/// those that would change the rows are refused. @param where path of the conversation in the
-/// request: "messages".
+/// optional `uuid`; without a `type` the member counts. Options of items stand beside them or
+/// in `mm_processor_kwargs` of the part. Members that mean nothing here are ignored. @param where
+/// path of the conversation in the request: "messages".
 /// @throws ApiError(400, "invalid_value" or "missing_field") that names the part: for embeddings,
 /// sound and unknown parts, too, rather than leave them out; "text_not_supported";
 /// "too_many_items".

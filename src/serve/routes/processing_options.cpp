@@ -13,7 +13,10 @@
 namespace fovea::serve {
 namespace {
 
+constexpr const char* kKwargs = "mm_processor_kwargs";
 constexpr const char* kNotOfRequests = "this option cannot be set by requests";
+constexpr const char* kNotOfItems =
+    "this route takes options for the whole request, as mm_processor_kwargs";
 
 /// Options of processors, and of what samples videos, by which clients and qwen-vl-utils call them.
 constexpr std::array<std::string_view, 15> kProcessingMembers{
@@ -31,29 +34,6 @@ void refuse_members(Fields& fields, std::span<const std::string_view> names,
   }
 }
 
-/// "4096..16777216": the pixels that images of this model may have; empty for families without.
-std::string pixel_range(const Service& service) {
-  const auto& facts = service.model().report.facts;
-  const auto found =
-      std::ranges::find(facts, "image pixels", [](const auto& f) { return f.first; });
-  return found == facts.end() ? "" : found->second;
-}
-
-/// Refuses a bound of pixels other than the engine's.
-void check_pixels(const std::string& path, const JsonView& value, bool is_max,
-                  const Service& service) {
-  const std::string range = pixel_range(service);
-  const std::size_t dots = range.find("..");
-  const std::string own =
-      is_max && dots != range.npos ? range.substr(dots + 2) : range.substr(0, dots);
-  if (!own.empty() && value.integer() && value.summary() == own) return;
-  refuse(path, own.empty()
-                   ? "this model has no such option"
-                   : "this server encodes with " + own + " for all requests, got " +
-                         value.summary() +
-                         "; the bounds are set when it starts (--min-pixels, --max-pixels)");
-}
-
 /// Calls check(name, path, value) for every member of an object that is not null.
 template <typename Check>
 void for_each_member(const JsonView& object, const std::string& where, const Check& check) {
@@ -67,14 +47,6 @@ void for_each_member(const JsonView& object, const std::string& where, const Che
 
 bool is_text(const JsonView& value, std::string_view text) {
   return value.is_string() && value.as_text() == text;
-}
-
-void check_size(const JsonView& size, const std::string& where, const Service& service) {
-  for_each_member(size, where, [&](std::string_view name, const std::string& path, JsonView value) {
-    const bool is_max = name == "longest_edge" || name == "max_pixels";
-    if (!is_max && name != "shortest_edge" && name != "min_pixels") refuse(path, kNotOfRequests);
-    check_pixels(path, value, is_max, service);
-  });
 }
 
 void check_image_io(const JsonView& kwargs, const std::string& where, const MediaOptions& media) {
@@ -94,11 +66,12 @@ std::optional<double> read_video_io(const JsonView& kwargs, const std::string& w
   Fields fields(kwargs, where);
   const std::optional<double> fps = fields.number("fps");
   if (fps && *fps <= 0) refuse(fields.path("fps"), "expected a positive number");
-  for_each_member(kwargs, where,
-                  [](std::string_view name, const std::string& path, JsonView value) {
-                    if (name == "fps" || (name == "num_frames" && value.integer() == -1)) return;
-                    refuse(path, "this option cannot be set by requests; fps can");
-                  });
+  for_each_member(
+      kwargs, where, [](std::string_view name, const std::string& path, JsonView value) {
+        if (name == "fps" || (name == "num_frames" && value.integer() == -1)) return;
+        refuse(path,
+               "this option cannot be set by requests; fps can, and those of mm_processor_kwargs");
+      });
   return fps;
 }
 
@@ -109,36 +82,86 @@ std::optional<JsonView> if_any(const JsonView& object) {
 
 }  // namespace
 
-void check_processor_kwargs(const JsonView& kwargs, const std::string& where,
-                            const Service& service) {
+void add_item_options(const JsonView& kwargs, const std::string& where, MediaReference& reference) {
+  constexpr const char* kImages = "images_kwargs";
+  constexpr const char* kVideos = "videos_kwargs";
+  const bool is_image = reference.modality == Modality::kImage;
+  const auto add = [&](std::string_view name, const std::string& path, const JsonView& value) {
+    std::string json;
+    value.append_to(json);
+    reference.options.try_emplace(std::string(name), ItemOption{std::move(json), path});
+  };
+  // What is said of one modality comes before what is said of both.
   for_each_member(kwargs, where,
                   [&](std::string_view name, const std::string& path, JsonView value) {
-                    if (name == "min_pixels" || name == "max_pixels") {
-                      check_pixels(path, value, name == "max_pixels", service);
-                    } else if (name == "size") {
-                      check_size(value, path, service);
-                    } else if (name == "images_kwargs") {
-                      check_processor_kwargs(value, path, service);
-                    } else {
-                      refuse(path, kNotOfRequests);
-                    }
+                    const bool is_own = name == (is_image ? kImages : kVideos);
+                    if (is_own) for_each_member(value, path, add);
+                  });
+  for_each_member(kwargs, where,
+                  [&](std::string_view name, const std::string& path, JsonView value) {
+                    if (name != kImages && name != kVideos) add(name, path, value);
                   });
 }
 
-void refuse_processing_members(Fields& fields) {
-  refuse_members(fields, kProcessingMembers, kNotOfRequests);
-  refuse_members(fields, kOptionObjects, kNotOfRequests);
+void take_item_options(Fields& part, bool are_taken, MediaReference& reference) {
+  if (!are_taken) {
+    refuse_members(part, kProcessingMembers, kNotOfItems);
+    return refuse_members(part, kOptionObjects, kNotOfItems);
+  }
+  constexpr std::array<std::string_view, 3> kElsewhere{"media_io_kwargs", "processor_kwargs",
+                                                       "extra_body"};
+  refuse_members(part, kElsewhere, "expected options of this item as its mm_processor_kwargs");
+  for (const std::string_view name : kProcessingMembers) {
+    const std::optional<JsonView> value = part.find(name);
+    if (!value) continue;
+    std::string json;
+    value->append_to(json);
+    reference.options.try_emplace(std::string(name), ItemOption{std::move(json), part.path(name)});
+  }
+  if (const std::optional<JsonView> kwargs = part.find(kKwargs)) {
+    add_item_options(*kwargs, part.path(kKwargs), reference);
+  }
+}
+
+void check_item_options(const MediaReference& reference, const Service& service) {
+  if (reference.options.empty()) return;
+  try {
+    service.engine().check_item_options(reference.modality, options_text(reference));
+  } catch (const Error& error) {
+    // "mm_processor_kwargs: size.longest_edge: expected ...".
+    const std::string_view text = error.what();
+    const std::size_t begin = text.find(": ") + 2;
+    const std::size_t end = text.find(": ", begin);
+    const std::string_view path = text.substr(begin, end - begin);
+    const std::string_view key = path.substr(0, path.find_first_of(".["));
+    const auto option = reference.options.find(std::string(key));
+    if (end == text.npos || option == reference.options.end()) {
+      throw ApiError(400, "invalid_value", std::string(text),
+                     reference.options.begin()->second.param);
+    }
+    const std::string where = option->second.param + std::string(path.substr(key.size()));
+    refuse(where, std::string(text.substr(end + 2)));
+  }
+}
+
+void apply_options(const ProcessingOptions& options, const Service& service,
+                   MediaReference& reference) {
+  if (!reference.fps) reference.fps = options.fps;
+  if (options.mm_processor_kwargs) {
+    add_item_options(*options.mm_processor_kwargs, kKwargs, reference);
+  }
+  check_item_options(reference, service);
 }
 
 ProcessingOptions read_processing_options(Fields& body, const Service& service) {
-  refuse_members(body, kProcessingMembers, kNotOfRequests);
+  refuse_members(body, kProcessingMembers, "expected this option in mm_processor_kwargs");
   constexpr std::array<std::string_view, 2> kElsewhere{"processor_kwargs", "extra_body"};
   refuse_members(body, kElsewhere,
                  "this route does not take it; expected mm_processor_kwargs or media_io_kwargs in "
                  "the body itself");
   ProcessingOptions options;
-  if (const std::optional<JsonView> kwargs = body.find("mm_processor_kwargs")) {
-    check_processor_kwargs(*kwargs, body.path("mm_processor_kwargs"), service);
+  if (const std::optional<JsonView> kwargs = body.find(kKwargs)) {
+    const Fields fields(*kwargs, body.path(kKwargs));  // an object
     options.mm_processor_kwargs = if_any(*kwargs);
   }
   const std::optional<JsonView> kwargs = body.find("media_io_kwargs");

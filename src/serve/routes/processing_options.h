@@ -4,6 +4,7 @@
 #include <string>
 
 #include "fovea/media.h"
+#include "serve/media/media_source.h"
 #include "serve/service/service.h"
 #include "serve/text/json.h"
 
@@ -26,23 +27,30 @@ struct ProcessingOptions {
   }
 };
 
-/// Refuses options of a family's processor other than those of the engine: `min_pixels`,
-/// `max_pixels` and `size` may be repeated. @param where path of `kwargs` in the request.
-/// @throws ApiError(400, "invalid_value") with what this server encodes with.
-void check_processor_kwargs(const JsonView& kwargs, const std::string& where,
-                            const Service& service);
-
-/// Refuses members that would change how media are processed where they are not read: in a part of
-/// a conversation, in the object of its URL, and at the top of a body; `max_pixels` and its like.
+/// Reads the two members of a body; `processor_kwargs` and options beside them are refused.
+/// `rgba_background_color` and `image_mode` of images are options of the engine, which a request
+/// may only repeat.
 /// @throws ApiError(400, "invalid_value") that names the member.
-void refuse_processing_members(Fields& fields);
-
-/// Reads the two members, and refuses their members where they stand beside them. The engine is
-/// given its options when it is loaded, so that a request may only repeat them: `min_pixels`,
-/// `max_pixels` and `size` of the processor, `rgba_background_color` and `image_mode` of images.
-/// `fps` of videos is free.
-/// @throws ApiError(400, "invalid_value") for all else, with what this server encodes with: rows of
-/// other options than the client believes would be wrong unnoticed.
 [[nodiscard]] ProcessingOptions read_processing_options(Fields& body, const Service& service);
+
+/// Adds options to an item, as MediaItem::mm_processor_kwargs has them; those that it has already
+/// come before them. @param where path of `kwargs` in the request.
+/// @throws ApiError(400, "invalid_value") for what is no object.
+void add_item_options(const JsonView& kwargs, const std::string& where, MediaReference& reference);
+
+/// Reads the options that stand in a part of a conversation, or in the object of its URL:
+/// `mm_processor_kwargs`, and members as clients and qwen-vl-utils call them.
+/// @param are_taken whether the route honours them.
+/// @throws ApiError(400, "invalid_value") that names the first if it does not.
+void take_item_options(Fields& part, bool are_taken, MediaReference& reference);
+
+/// Whether this server's model takes the options of an item.
+/// @throws ApiError(400, "invalid_value") that names the option, with what the model takes.
+void check_item_options(const MediaReference& reference, const Service& service);
+
+/// Gives an item the options of its request, unless it has others, and checks all that it has then.
+/// @throws as check_item_options.
+void apply_options(const ProcessingOptions& options, const Service& service,
+                   MediaReference& reference);
 
 }  // namespace fovea::serve

@@ -91,26 +91,31 @@ TEST(ParseConversation, RefusesMediaWithoutUrl) {
   EXPECT_EQ(refusal(R"([{"type": "image_url", "image_url": {"url": 7}}])").code(), "invalid_value");
 }
 
-TEST(ParseConversation, RefusesOptionsOfProcessingThatNobodyReads) {
+TEST(ParseConversation, TakesOptionsOfItemsBesideThemAndInTheirUrl) {
   for (const char* name :
        {"min_pixels", "max_pixels", "resized_height", "resized_width", "fps", "num_frames"}) {
     const std::string member = R"(")" + std::string(name) + R"(": 64)";
     for (const char* type : {"image_url", "video_url"}) {
       const std::string start = R"([{"type": ")" + std::string(type) + R"(", ")" + type;
-      const ApiError beside = refusal(start + R"(": {"url": "data:a"}, )" + member + "}]");
-      EXPECT_EQ(beside.status(), 400) << name;
-      EXPECT_EQ(beside.code(), "invalid_value");
-      EXPECT_EQ(beside.param(), "messages[0].content[0]." + std::string(name));
-      EXPECT_THAT(beside.what(), HasSubstr("cannot be set by requests"));
-      const ApiError inside = refusal(start + R"(": {"url": "data:a", )" + member + "}}]");
-      EXPECT_EQ(inside.param(), "messages[0].content[0]." + std::string(type) + "." + name);
+      const std::string where = "messages[0].content[0].";
+      const auto option = [&](const std::string& content) {
+        return parts(content.c_str())[0].reference.options.at(name);
+      };
+      const ItemOption beside = option(start + R"(": {"url": "data:a"}, )" + member + "}]");
+      EXPECT_EQ(beside.json, "64");
+      EXPECT_EQ(beside.param, where + name);
+      const ItemOption inside = option(start + R"(": {"url": "data:a", )" + member + "}}]");
+      EXPECT_EQ(inside.param, where + type + "." + name);
     }
   }
-  EXPECT_EQ(
-      refusal(R"([{"image_url": "data:a", "mm_processor_kwargs": {"max_pixels": 7}}])").param(),
-      "messages[0].content[0].mm_processor_kwargs");
-  EXPECT_EQ(parts(R"([{"image_url": "data:a", "max_pixels": null, "cache_control": {}}])").size(),
-            1U);
+  EXPECT_EQ(parts(R"([{"image_url": "data:a", "mm_processor_kwargs": {"max_pixels": 7}}])")[0]
+                .reference.options.at("max_pixels")
+                .param,
+            "messages[0].content[0].mm_processor_kwargs.max_pixels");
+  EXPECT_TRUE(parts(R"([{"image_url": "data:a", "max_pixels": null, "cache_control": {}}])")[0]
+                  .reference.options.empty());
+  EXPECT_EQ(refusal(R"([{"image_url": "data:a", "media_io_kwargs": {}}])").param(),
+            "messages[0].content[0].media_io_kwargs");
 }
 
 TEST(ParseConversation, RefusesTextWhereItWouldCount) {

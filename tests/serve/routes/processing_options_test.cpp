@@ -3,7 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <algorithm>
 #include <string>
 
 #include "serve/routes/route_caller.h"
@@ -37,12 +36,20 @@ std::string refused_param(const std::string& body) {
   return refusal([&] { (void)Read(body); }).param();
 }
 
-/// "16777216": the bound of the golden model.
-std::string max_pixels() {
-  const auto& facts = service().model().report.facts;
-  const auto pixels =
-      std::ranges::find(facts, "image pixels", [](const auto& fact) { return fact.first; });
-  return pixels->second.substr(pixels->second.find("..") + 2);
+/// An item with the options of a part, and then those of its request.
+MediaReference item_with(const char* part, const char* body = "{}",
+                         Modality modality = Modality::kImage) {
+  MediaReference item{.modality = modality, .param = "messages[0].content[0].image_url"};
+  const SharedJson json = parse_json_object(part);
+  Fields fields(json->root(), "messages[0].content[0]");
+  take_item_options(fields, true, item);
+  apply_options(Read(body).options, service(), item);
+  return item;
+}
+
+std::string refused_option(const char* part, const char* body = "{}",
+                           Modality modality = Modality::kImage) {
+  return refusal([&] { (void)item_with(part, body, modality); }).param();
 }
 
 TEST(ReadProcessingOptions, AreNoneWithoutMembers) {
@@ -56,7 +63,7 @@ TEST(ReadProcessingOptions, AreNoneWithoutMembers) {
 }
 
 TEST(ReadProcessingOptions, ConcernTheMediaThatTheyNameOrAll) {
-  const Read processor(R"({"mm_processor_kwargs": {"max_pixels": )" + max_pixels() + "}}");
+  const Read processor(R"({"mm_processor_kwargs": {"max_pixels": 100352}})");
   EXPECT_TRUE(processor.options.concern(Modality::kImage));
   EXPECT_TRUE(processor.options.concern(Modality::kVideo));
   const Read image(R"({"media_io_kwargs": {"image": {"image_mode": "RGB"}}})");
@@ -69,19 +76,13 @@ TEST(ReadProcessingOptions, ConcernTheMediaThatTheyNameOrAll) {
 }
 
 TEST(ReadProcessingOptions, RefuseWhatTheEngineDoesNotEncodeWith) {
-  EXPECT_EQ(refused_param(R"({"mm_processor_kwargs": {"max_pixels": 7}})"),
-            "mm_processor_kwargs.max_pixels");
-  EXPECT_EQ(refused_param(R"({"mm_processor_kwargs": {"size": {"shortest_edge": 7}}})"),
-            "mm_processor_kwargs.size.shortest_edge");
+  EXPECT_EQ(refused_param(R"({"mm_processor_kwargs": 7})"), "mm_processor_kwargs");
   EXPECT_EQ(refused_param(R"({"media_io_kwargs": {"image": {"image_mode": "L"}}})"),
             "media_io_kwargs.image.image_mode");
   EXPECT_EQ(refused_param(R"({"media_io_kwargs": {"video": {"fps": -1}}})"),
             "media_io_kwargs.video.fps");
   EXPECT_EQ(refused_param(R"({"media_io_kwargs": {"video": {"num_frames": 8}}})"),
             "media_io_kwargs.video.num_frames");
-  const ApiError bound =
-      refusal([] { (void)Read(R"({"mm_processor_kwargs": {"max_pixels": 7}})"); });
-  EXPECT_THAT(bound.what(), HasSubstr(max_pixels() + " for all requests, got 7"));
 }
 
 TEST(ReadProcessingOptions, RefuseMembersThatStandBesideTheirPlace) {
@@ -89,26 +90,63 @@ TEST(ReadProcessingOptions, RefuseMembersThatStandBesideTheirPlace) {
   EXPECT_EQ(refused_param(R"({"extra_body": {}})"), "extra_body");
 }
 
-TEST(RefuseProcessingMembers, NamesTheMember) {
+TEST(TakeItemOptions, NamesTheMemberWhereTheRouteTakesNone) {
   const auto refused = [](const char* part) {
     const SharedJson json = parse_json_object(part);
     Fields fields(json->root(), "messages[0]");
-    return refusal([&] { refuse_processing_members(fields); }).param();
+    MediaReference item;
+    return refusal([&] { take_item_options(fields, false, item); }).param();
   };
   EXPECT_EQ(refused(R"({"type": "text"})"), "");
   EXPECT_EQ(refused(R"({"max_pixels": 7})"), "messages[0].max_pixels");
   EXPECT_EQ(refused(R"({"mm_processor_kwargs": {}})"), "messages[0].mm_processor_kwargs");
 }
 
-TEST(CheckProcessorKwargs, TakesTheOptionsOfTheEngine) {
-  const std::string same = R"({"max_pixels": )" + max_pixels() + R"(, "min_pixels": null,
-                              "images_kwargs": {"size": {"longest_edge": )" +
-                           max_pixels() + "}}}";
-  const SharedJson json = parse_json_object(same);
-  EXPECT_NO_THROW(check_processor_kwargs(json->root(), "x", service()));
-  const SharedJson other = parse_json_object(R"({"images_kwargs": {"crop": true}})");
-  EXPECT_EQ(refusal([&] { check_processor_kwargs(other->root(), "x", service()); }).param(),
-            "x.images_kwargs.crop");
+TEST(ApplyOptions, TakesThoseOfThePartBeforeThoseOfTheRequest) {
+  EXPECT_EQ(options_text(item_with("{}")), "");
+  const char* body = R"({"mm_processor_kwargs": {
+      "max_pixels": 200000, "min_pixels": 70000, "images_kwargs": {"min_pixels": 80000},
+      "videos_kwargs": {"size": {"shortest_edge": 4096, "longest_edge": 100000}}}})";
+  EXPECT_EQ(options_text(item_with("{}", body)), R"({"max_pixels":200000,"min_pixels":80000})");
+  EXPECT_EQ(options_text(item_with(R"({"max_pixels": 90000, "mm_processor_kwargs":
+                                       {"max_pixels": 95000, "min_pixels": 66000}})",
+                                   body)),
+            R"({"max_pixels":90000,"min_pixels":66000})");
+  EXPECT_EQ(options_text(item_with("{}", body, Modality::kVideo)),
+            R"({"max_pixels":200000,"min_pixels":70000,)"
+            R"("size":{"shortest_edge":4096,"longest_edge":100000}})");
+}
+
+TEST(ApplyOptions, LeavesTheRateOfAnItemThatHasOne) {
+  const Read read(R"({"media_io_kwargs": {"video": {"fps": 0.5}}})");
+  MediaReference item{.modality = Modality::kVideo};
+  apply_options(read.options, service(), item);
+  EXPECT_EQ(item.fps, 0.5);
+  item.fps = 4;
+  apply_options(read.options, service(), item);
+  EXPECT_EQ(item.fps, 4);
+}
+
+TEST(ApplyOptions, RefusesWhatTheModelDoesNotTakeAndNamesWhereItStands) {
+  const ApiError unknown = refusal([] {
+    (void)item_with("{}", R"({"mm_processor_kwargs": {"images_kwargs": {"num_crops": 4}}})");
+  });
+  EXPECT_EQ(unknown.status(), 400);
+  EXPECT_EQ(unknown.param(), "mm_processor_kwargs.images_kwargs.num_crops");
+  EXPECT_THAT(unknown.what(), HasSubstr("qwen3_vl take size, min_pixels, max_pixels"));
+  EXPECT_EQ(refused_option(R"({"resized_height": 64})"), "messages[0].content[0].resized_height");
+  EXPECT_EQ(refused_option(R"({"size": {"shortest_edge": 64, "longest_edge": "big"}})"),
+            "messages[0].content[0].size.longest_edge");
+  EXPECT_EQ(refused_option(R"({"max_pixels": 7})"), "messages[0].content[0].max_pixels");
+  EXPECT_EQ(refused_option(R"({"num_frames": -1})", "{}", Modality::kVideo),
+            "messages[0].content[0].num_frames");
+  EXPECT_EQ(refused_option(R"({"processor_kwargs": {}})"),
+            "messages[0].content[0].processor_kwargs");
+}
+
+TEST(ApplyOptions, LetsItemsRepeatWhatTheCheckpointSays) {
+  EXPECT_EQ(refused_option(R"({"do_resize": true})"), "");
+  EXPECT_EQ(refused_option(R"({"do_resize": false})"), "messages[0].content[0].do_resize");
 }
 
 }  // namespace

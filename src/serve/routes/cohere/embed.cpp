@@ -60,7 +60,7 @@ EncodeCall read_call(const Encoder& encoder, const Request& http, const PathArgu
   call.json = std::move(request->json);
   for (MediaReference& reference : call.media) {
     MediaCounter(encoder.limits.media).count(reference);  // each is a prompt of its own
-    reference.fps = options.fps.value_or(reference.fps);
+    apply_options(options, service, reference);
   }
   call.dtype = engine_dtype(request->rows);
   call.reply_factor = 0;

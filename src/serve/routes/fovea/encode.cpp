@@ -66,8 +66,7 @@ EncodeCall read_call(const Encoder& encoder, const Request& request, const PathA
   EncodeRequest parsed =
       read_encode_request(request, {.max_items = limits.max_items, .media = limits.media});
   service.check_model_name(parsed.model);
-  for (const ProcessorOptions& options : parsed.processor)
-    check_processor_kwargs(options.options, options.path, service);
+  for (const EncodeItem& item : parsed.items) check_item_options(item.media, service);
   const auto asked = std::make_shared<const Asked>(asked_for(encoder, request, parsed));
   EncodeCall call;
   for (EncodeItem& item : parsed.items) call.media.push_back(std::move(item.media));

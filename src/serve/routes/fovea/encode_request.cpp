@@ -10,6 +10,7 @@
 #include "serve/routes/call_limits.h"
 #include "serve/routes/conversation.h"
 #include "serve/routes/output_options.h"
+#include "serve/routes/processing_options.h"
 #include "serve/text/headers.h"
 #include "serve/text/multipart.h"
 #include "serve/text/query.h"
@@ -22,17 +23,18 @@ void refuse_member(Fields& fields, std::string_view name, const std::string& ins
   if (fields.find(name)) refuse(fields.path(name), "this server does not take it; " + instead);
 }
 
-void read_processor(Fields& fields, EncodeRequest& request) {
-  const std::optional<JsonView> options = fields.find("processor_kwargs");
-  if (!options) return;
-  const std::string path = fields.path("processor_kwargs");
-  if (!options->is_object()) refuse(path, "expected an object");
-  request.processor.push_back({path, *options});
+/// Options for the processor, which those that the item has already come before.
+void read_processor(Fields& fields, MediaReference& media) {
+  constexpr const char* kMember = "processor_kwargs";
+  if (const auto options = fields.find(kMember)) {
+    add_item_options(*options, fields.path(kMember), media);
+  }
 }
 
 void read_fps(Fields& fields, MediaReference& media) {
-  media.fps = fields.number("fps").value_or(media.fps);
-  if (media.fps <= 0) refuse(fields.path("fps"), "expected a positive number");
+  const std::optional<double> fps = fields.number("fps");
+  if (fps && *fps <= 0) refuse(fields.path("fps"), "expected a positive number");
+  if (fps) media.fps = fps;
 }
 
 std::vector<std::string_view> read_frames(const JsonView& frames, const std::string& path) {
@@ -69,7 +71,7 @@ void read_media(Fields& fields, bool is_video, MediaReference& media) {
 
 /// The item that `json` says it is; without `type` its members tell.
 EncodeItem read_item(const JsonView& json, const std::string& where,
-                     const EncodeRequestRules& rules, EncodeRequest& request) {
+                     const EncodeRequestRules& rules) {
   Fields fields(json, where);
   EncodeItem item;
   const std::optional<std::string_view> type = fields.choice("type", {"image", "video"});
@@ -77,7 +79,7 @@ EncodeItem read_item(const JsonView& json, const std::string& where,
   item.media.modality = is_video ? Modality::kVideo : Modality::kImage;
   item.id = fields.text("id").value_or("");
   item.uuid = fields.text("uuid").value_or("");
-  read_processor(fields, request);
+  read_processor(fields, item.media);
   if (is_video) read_fps(fields, item.media);
   if (rules.takes_sizes && fields.find("width")) {
     item.size = ItemSize{.width_px = read_size(fields, "width"),
@@ -89,7 +91,7 @@ EncodeItem read_item(const JsonView& json, const std::string& where,
     read_media(fields, is_video, item.media);
     if (is_video) {
       for (const char* member : {"num_frames", "max_frames", "frame_indices"})
-        refuse_member(fields, member, "fps says how densely to sample");
+        refuse_member(fields, member, "fps or processor_kwargs say how densely to sample");
     }
   }
   fields.refuse_others();
@@ -125,14 +127,14 @@ void read_items(Fields& fields, const EncodeRequestRules& rules, EncodeRequest& 
   const std::size_t count = items->num_elements();
   check_item_count(count, rules.max_items);
   for (std::size_t i = 0; i < count; ++i) {
-    request.items.push_back(read_item(items->element(i), element_path("items", i), rules, request));
+    request.items.push_back(read_item(items->element(i), element_path("items", i), rules));
   }
 }
 
 /// The members that all forms of a body have.
 void read_options(Fields& fields, const std::string* accept, EncodeRequest& request) {
   request.model = fields.text("model").value_or("");
-  read_processor(fields, request);
+  (void)fields.find("processor_kwargs");  // read when there are items
   request.output = read_output(fields, accept);
   request.use_cache = fields.choice("cache", {"use", "bypass"}).value_or("use") == "use";
   (void)fields.integer("priority");  // all requests have the same
@@ -149,6 +151,7 @@ EncodeRequest read_json(const Request& request, const EncodeRequestRules& rules)
   Fields fields(result.json->root(), "");
   read_options(fields, find_header(request.headers, "Accept"), result);
   read_items(fields, rules, result);
+  for (EncodeItem& item : result.items) read_processor(fields, item.media);
   fields.refuse_others();
   return result;
 }
@@ -202,6 +205,7 @@ EncodeRequest read_bytes(const Request& request, const std::string& type) {
   item.id = fields.text("id").value_or("");
   item.uuid = fields.text("uuid").value_or("");
   read_fps(fields, item.media);
+  read_processor(fields, item.media);
   fields.refuse_others();
   result.items.push_back(std::move(item));
   return result;
@@ -235,7 +239,10 @@ EncodeRequest read_form(const Request& request, const std::string& boundary,
   result.json = parse_json_object(options, request.body);
   Fields fields(result.json->root(), "");
   read_options(fields, find_header(request.headers, "Accept"), result);
-  for (EncodeItem& item : result.items) read_fps(fields, item.media);
+  for (EncodeItem& item : result.items) {
+    read_fps(fields, item.media);
+    read_processor(fields, item.media);
+  }
   fields.refuse_others();
   return result;
 }

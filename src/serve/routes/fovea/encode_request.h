@@ -24,18 +24,11 @@ struct EncodeItem {
   std::optional<ItemSize> size;
 };
 
-/// Options for the processor of a family, of all items or of one.
-struct ProcessorOptions {
-  std::string path;  ///< "items[2].processor_kwargs"
-  JsonView options;
-};
-
 /// A request to encode, whatever form its body has.
 struct EncodeRequest {
   SharedJson json;    ///< what media and options refer to; may be null
   std::string model;  ///< empty: the only one
   std::vector<EncodeItem> items;
-  std::vector<ProcessorOptions> processor;
   OutputOptions output;
   bool use_cache = true;
   std::optional<std::chrono::milliseconds> timeout;

@@ -133,8 +133,10 @@ void handle_plan(const Encoder& encoder, const std::shared_ptr<Exchange>& exchan
       {.max_items = encoder.limits.max_items, .takes_sizes = true, .media = encoder.limits.media});
   const Service& service = encoder.service;
   service.check_model_name(parsed.model);
-  for (const ProcessorOptions& options : parsed.processor)
-    check_processor_kwargs(options.options, options.path, service);
+  for (EncodeItem& item : parsed.items) {
+    check_item_options(item.media, service);
+    if (item.size) item.size->mm_processor_kwargs = options_text(item.media);
+  }
   CallBounds bounds{.stop = exchange->gone(), .deadline = request.deadline};
   if (parsed.timeout)
     bounds.deadline = std::min(bounds.deadline, request.arrival + *parsed.timeout);

@@ -84,7 +84,7 @@ ForwardedCall forwarded_call(const Service& service, const Request& request, con
 constexpr double kFrameRate = 1;
 
 /// Reads the media of a request; `call` learns where they stand.
-EncodeCall read_media(const Chat& chat, const JsonView& messages, std::optional<double> fps,
+EncodeCall read_media(const Chat& chat, const JsonView& messages, const ProcessingOptions& options,
                       ChatCall& call) {
   EncodeCall encode;
   MediaCounter counter(chat.encoder.limits.media);
@@ -92,8 +92,8 @@ EncodeCall read_media(const Chat& chat, const JsonView& messages, std::optional<
   for (MediaPart& part : parse_conversation(messages, "messages", rules)) {
     counter.count(part.reference);
     call.params.push_back(part.param);
-    const bool is_frames = comes_in_frames(part.reference);
-    part.reference.fps = fps.value_or(is_frames ? kFrameRate : part.reference.fps);
+    apply_options(options, chat.encoder.service, part.reference);
+    if (!part.reference.fps && comes_in_frames(part.reference)) part.reference.fps = kFrameRate;
     encode.media.push_back(std::move(part.reference));
   }
   return encode;
@@ -108,8 +108,8 @@ void handle(const std::shared_ptr<const Chat>& chat, const std::shared_ptr<Excha
   Fields fields(call->body->root(), "");
   const std::optional<JsonView> messages = fields.find("messages");
   if (!messages) refuse("messages", "expected a conversation", "missing_field");
-  const std::optional<double> fps = read_processing_options(fields, service).fps;
-  EncodeCall encode = read_media(*chat, *messages, fps, *call);
+  const ProcessingOptions options = read_processing_options(fields, service);
+  EncodeCall encode = read_media(*chat, *messages, options, *call);
   if (encode.media.empty()) {
     ForwardedCall forwarded{.target = target_of(request, kPath)};
     forwarded.body.push_back(whole_body(request));

@@ -54,7 +54,7 @@ EncodeCall read_call(const Encoder& encoder, EmbeddingRoute route, const Request
   EncodeCall call;
   call.media = std::move(request->media);
   call.json = std::move(request->json);
-  for (MediaReference& reference : call.media) reference.fps = options.fps.value_or(reference.fps);
+  for (MediaReference& reference : call.media) apply_options(options, service, reference);
   call.dtype = engine_dtype(request->rows);
   call.reply_factor = reply_factor(*request);
   call.make_reply = [encoder, route, request = std::move(request), id = http.id](JobReply reply) {

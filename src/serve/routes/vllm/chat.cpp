@@ -191,11 +191,12 @@ void handle(const std::shared_ptr<Chat>& chat, const std::shared_ptr<Exchange>& 
   EncodeCall call;
   const auto parts = std::make_shared<std::vector<NamedPart>>();
   MediaCounter counter(chat->encoder.limits.media);
-  const ConversationRules rules{.max_items = chat->encoder.limits.max_items};
+  const ConversationRules rules{.max_items = chat->encoder.limits.max_items,
+                                .takes_options = false};  // vLLM knows those of requests alone
   for (MediaPart& part : parse_conversation(*messages, "messages", rules)) {
     counter.count(part.reference);
     parts->push_back(name_part(chat->options, options, part));
-    part.reference.fps = options.fps.value_or(part.reference.fps);
+    apply_options(options, service, part.reference);
     call.media.push_back(std::move(part.reference));
   }
   const std::string& id = exchange->request().id;

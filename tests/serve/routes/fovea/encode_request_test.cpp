@@ -64,7 +64,7 @@ TEST(ReadEncodeRequest, ReadsItemsOfJson) {
   EXPECT_EQ(request.items[1].media.param, "items[1].video");
   EXPECT_THAT(request.items[2].media.frames, testing::ElementsAre("data:a", "data:b"));
   EXPECT_EQ(request.items[2].media.param, "items[2].frames");
-  EXPECT_EQ(request.items[2].media.fps, 2);
+  EXPECT_EQ(request.items[2].media.fps, std::nullopt);
 }
 
 TEST(ReadEncodeRequest, TakesTheMediaOfMessages) {
@@ -97,8 +97,8 @@ TEST(ReadEncodeRequest, ReadsAllOptions) {
   EXPECT_FALSE(request.use_cache);
   EXPECT_EQ(request.timeout, std::chrono::milliseconds(1500));
   EXPECT_EQ(request.request_id, "r");
-  ASSERT_EQ(request.processor.size(), 1U);
-  EXPECT_EQ(request.processor[0].path, "processor_kwargs");
+  ASSERT_EQ(request.items[0].media.options.size(), 1U);
+  EXPECT_EQ(request.items[0].media.options.at("min_pixels").param, "processor_kwargs.min_pixels");
 }
 
 TEST(ReadEncodeRequest, HasDefaults) {
@@ -108,7 +108,7 @@ TEST(ReadEncodeRequest, HasDefaults) {
   EXPECT_TRUE(request.output.grid);
   EXPECT_TRUE(request.use_cache);
   EXPECT_EQ(request.timeout, std::nullopt);
-  EXPECT_THAT(request.processor, IsEmpty());
+  EXPECT_THAT(request.items[0].media.options, IsEmpty());
 }
 
 TEST(ReadEncodeRequest, GivesSafetensorsToClientsThatAcceptThem) {
@@ -146,7 +146,7 @@ TEST(ReadEncodeRequest, NamesWhatIsWrong) {
       {R"({"items":[{"frames":[]}]})", "invalid_value", "items[0].frames", "array of URLs"},
       {R"({"items":[{"frames":[1]}]})", "invalid_value", "items[0].frames", "array of URLs"},
       {R"({"items":[{"video":"a","num_frames":3}]})", "invalid_value", "items[0].num_frames",
-       "fps says"},
+       "fps or processor_kwargs say"},
       {R"({"items":[{"width":3,"height":4}]})", "unknown_field", "items[0].width", "unknown field"},
       {R"({"items":[{"image":"a","processor_kwargs":1}]})", "invalid_value",
        "items[0].processor_kwargs", "expected an object"},
@@ -238,7 +238,7 @@ TEST(ReadEncodeRequest, GivesTheOptionsOfAQueryTheirTypes) {
   EXPECT_EQ(request.items[0].media.fps, 0.5);
   EXPECT_EQ(request.model, "7");
   EXPECT_EQ(request.items[0].id, "1");
-  EXPECT_EQ(request.processor[0].options.int_or("max_pixels", 0), 4096);
+  EXPECT_EQ(request.items[0].media.options.at("max_pixels").json, "4096");
 }
 
 TEST(ReadEncodeRequest, RefusesOptionsOfAQueryThatAreNone) {

@@ -164,7 +164,7 @@ TEST_F(EncodeRoute, RefusesMoreNumbersThanJsonMayHoldBeforeItEncodes) {
   EXPECT_EQ(photo_as(R"({"format":"base64"})").status, 200);
 }
 
-TEST_F(EncodeRoute, RefusesWhatTheEngineWasNotLoadedWith) {
+TEST_F(EncodeRoute, RefusesOptionsThatTheModelDoesNotTake) {
   const Answer answer = post(R"({"items":[{"image":")" + data_url(photo()) +
                              R"(","processor_kwargs":{"max_pixels":4}}]})");
   EXPECT_EQ(answer.status, 400);

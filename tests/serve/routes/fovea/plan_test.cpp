@@ -115,9 +115,17 @@ TEST_F(PlanRoute, RefusesRequestsThatAreNone) {
       "model_not_found");
   EXPECT_EQ(caller_
                 .call("POST", "/v1/plan",
-                      R"({"processor_kwargs":{"min_pixels":1},"items":[{"width":9,"height":9}]})")
+                      R"({"processor_kwargs":{"min_pixels":-1},"items":[{"width":9,"height":9}]})")
                 .param(),
             "processor_kwargs.min_pixels");
+}
+
+TEST_F(PlanRoute, PlansWithTheOptionsOfAnItem) {
+  const auto data = post(R"({"width":640,"height":480},
+              {"width":640,"height":480,"processor_kwargs":{"min_pixels":1024,"max_pixels":20000}})")
+                        .json()["data"];
+  EXPECT_EQ(data[0]["num_embeds"], 300);
+  EXPECT_EQ(data[1]["num_embeds"], 15);
 }
 
 TEST_F(PlanRoute, EndsAtTheTimeOfTheClient) {
