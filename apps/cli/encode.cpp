@@ -167,6 +167,11 @@ std::string golden_file(const std::string& folder) {
 int run_encode(const EncodeFlags& flags, Console& console) {
   const CallBounds bounds = bounds_from_now(flags.deadline);
   if (flags.shard.shard) {
+    if (!flags.inputs.mm_processor_kwargs.empty()) {
+      throw UsageError(
+          "--mm-processor-kwargs: a shard has no options of items; --min-pixels and "
+          "--max-pixels are for all");
+    }
     return encode_shard({.engine = flags.engine,
                          .inputs = flags.inputs.in_order,
                          .folder = flags.output,
@@ -176,7 +181,8 @@ int run_encode(const EncodeFlags& flags, Console& console) {
                          .table = flags.table},
                         console);
   }
-  const std::vector<Input> inputs = expand_inputs(flags.inputs.in_order, flags.inputs.fps, bounds);
+  std::vector<Input> inputs = expand_inputs(flags.inputs.in_order, flags.inputs.fps, bounds);
+  for (Input& input : inputs) input.item.mm_processor_kwargs = flags.inputs.mm_processor_kwargs;
   std::vector<std::string> files = files_read(flags.engine.model, flags.inputs.in_order, inputs);
   if (!flags.golden.empty()) files.push_back(golden_file(flags.golden));
   check_output_paths({flags.output, flags.stats}, files);

@@ -157,6 +157,7 @@ void add_input_flags(CLI::App& verb, InputFlags& flags) {
       }))
       ->capture_default_str()
       ->group("Input");
+  add_item_options(verb, flags.mm_processor_kwargs);
   verb.parse_complete_callback([&verb, &flags, images, videos, pixel_values] {
     flags.in_order = arguments_in_order(
         verb, {{images, &flags.images, {}},
@@ -166,6 +167,14 @@ void add_input_flags(CLI::App& verb, InputFlags& flags) {
       throw UsageError("expected at least one INPUT, --video or --pixel-values, got none");
     }
   });
+}
+
+void add_item_options(CLI::App& verb, std::string& mm_processor_kwargs) {
+  verb.add_option("--mm-processor-kwargs", mm_processor_kwargs,
+                  "Options of the checkpoint's processor in the place of those of its files, as in "
+                  R"('{"max_pixels": 100352}'; `fovea inspect` lists those that the model takes)")
+      ->type_name("JSON")
+      ->group("Input");
 }
 
 bool is_url(std::string_view text) {

@@ -27,12 +27,16 @@ struct InputFlags {
   std::vector<std::string> videos;
   std::vector<std::string> pixel_values;
   double fps = 2.0;
+  std::string mm_processor_kwargs;      ///< of all items, but those of pixel values
   std::vector<InputArgument> in_order;  ///< all, as they stand on the command line
 };
 
-/// Adds INPUT..., --video, --pixel-values and --fps. `flags.in_order` is filled when the verb has
-/// been parsed.
+/// Adds INPUT..., --video, --pixel-values, --fps and --mm-processor-kwargs. `flags.in_order` is
+/// filled when the verb has been parsed.
 void add_input_flags(CLI::App& verb, InputFlags& flags);
+
+/// Adds --mm-processor-kwargs.
+void add_item_options(CLI::App& verb, std::string& mm_processor_kwargs);
 
 /// An item to encode, or why there is none.
 struct Input {

@@ -6,6 +6,7 @@
 #include "flags/flags.h"
 #include "flags/sizes.h"
 #include "fovea/engine.h"
+#include "inputs.h"
 #include "program.h"
 #include "report/report_json.h"
 #include "report/table.h"
@@ -17,6 +18,7 @@ namespace {
 struct PlanFlags {
   EngineFlags engine;
   std::string sizes;
+  std::string mm_processor_kwargs;
   bool json = false;
 };
 
@@ -129,7 +131,8 @@ void print_plan(const PackingPlan& plan, const std::vector<ItemSize>& sizes) {
 int run_plan(const PlanFlags& flags, Console& console) {
   const EngineOptions options = engine_options(flags.engine, console);
   check_limits(flags.engine, options);
-  const std::vector<ItemSize> sizes = parse_sizes(flags.sizes);
+  std::vector<ItemSize> sizes = parse_sizes(flags.sizes);
+  for (ItemSize& size : sizes) size.mm_processor_kwargs = flags.mm_processor_kwargs;
   const PackingPlan result = plan(flags.engine.model, sizes, options);
   if (flags.json) {
     JsonObject json = to_json(result);
@@ -148,6 +151,7 @@ void add_flags(CLI::App& verb, PlanFlags& flags) {
                   "frames; or @FILE")
       ->type_name("WxH[xNf],...")
       ->required();
+  add_item_options(verb, flags.mm_processor_kwargs);
   verb.add_flag("--json", flags.json, "Print JSON instead of tables");
   add_engine_flags(verb, flags.engine);
 }

@@ -57,12 +57,11 @@ TEST(Program, AFlagOfVllmWhoseKeysAreFlagsNamesThem) {
   for (const std::vector<std::string>& flag :
        {std::vector<std::string>{"--mm-processor-kwargs", R"({"max_pixels": 9})"},
         std::vector<std::string>{R"(--mm_processor_kwargs={"max_pixels": 9})"}}) {
-    std::vector<std::string> arguments{"encode", "m", "a.png", "-o", "rows"};
+    std::vector<std::string> arguments{"inspect", "m"};
     arguments.insert(arguments.end(), flag.begin(), flag.end());
-    EXPECT_THAT(
-        run(arguments).err,
-        StartsWith("fovea: error: unknown flag --mm-processor-kwargs; of its keys there are "
-                   "--min-pixels and --max-pixels"));
+    EXPECT_THAT(run(arguments).err,
+                StartsWith("fovea: error: unknown flag --mm-processor-kwargs; --min-pixels and "
+                           "--max-pixels are for all items"));
   }
 }
 

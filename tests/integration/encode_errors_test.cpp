@@ -24,6 +24,17 @@ TEST_F(EncodeProgram, PixelValuesOfAnotherKindFailWithoutOutput) {
   EXPECT_EQ(folder_.entries(), 0U);
 }
 
+TEST_F(EncodeProgram, OptionsThatTheModelDoesNotTakeFailWithoutOutput) {
+  const auto with = [&](const char* options) {
+    return encode({photo_, "--mm-processor-kwargs", options});
+  };
+  expect_failure(with(R"({"crop": 1})"), 1, "mm_processor_kwargs: crop: no option");
+  expect_failure(with("{"), 1, "mm_processor_kwargs");
+  expect_failure(encode({photo_, "--shard", "0/2", "--mm-processor-kwargs", "{}"}), 2,
+                 "a shard has no options of items");
+  EXPECT_EQ(folder_.entries(), 0U);
+}
+
 TEST_F(EncodeProgram, MissingImageFailsWithoutOutput) {
   expect_failure(encode({photo_, folder_ / "none.png", "--stats", folder_ / "stats.json"}), 1,
                  "none.png");

@@ -27,6 +27,12 @@ Json plan_of(const std::string& sizes, std::vector<std::string> flags = {}) {
   return Json::parse(result.out);
 }
 
+TEST(PlanProgram, HasTheOptionsOfItems) {
+  const Json plan =
+      plan_of("640x480", {"--mm-processor-kwargs", R"({"min_pixels": 1024, "max_pixels": 20000})"});
+  EXPECT_EQ(plan["items"][0]["rows"], 15);
+}
+
 TEST(PlanProgram, GivesGridsAndRowsOfImagesAndVideos) {
   // Patches of 16 pixels, merged 2 x 2; frames in pairs.
   const Json plan = plan_of("640x480,64x64,100x76x6f");

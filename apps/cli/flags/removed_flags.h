@@ -15,7 +15,10 @@ struct RemovedFlag {
 /// Names of vLLM that are translated on the command line are here for the environment and for
 /// files of --config, where they are not.
 inline constexpr std::array kRemovedFlags{
-    RemovedFlag{"--mm-processor-kwargs", "of its keys there are --min-pixels and --max-pixels"},
+    RemovedFlag{"--mm-processor-kwargs",
+                "--min-pixels and --max-pixels are for all items; `fovea encode` has the flag, and "
+                "requests "
+                "to a server have the member"},
     RemovedFlag{"--plot", "tools/chart.py draws what --output-json writes, and --stats of encode"},
     RemovedFlag{"--compilation-config",
                 "its keys are --enforce-eager, --token-budgets, --max-items-per-batch and "
