@@ -161,9 +161,10 @@ class PythonEngine {
     return embedding_list(std::move(embeddings));
   }
 
-  PlannedItems plan_items(const nb::list& images, const nb::list& videos, double fps) {
+  PlannedItems plan_items(const nb::list& images, const nb::list& videos, double fps,
+                          const std::vector<std::string>& options) {
     prepare();
-    std::vector<MediaItem> items = items_of(images, videos, fps);
+    std::vector<MediaItem> items = items_of(images, videos, fps, options);
     PlannedItems planned;
     run_interruptibly([&](std::stop_token stop) {
       planned.items = engine_->plan_items(std::move(items), {.stop = std::move(stop)});
@@ -172,9 +173,10 @@ class PythonEngine {
   }
 
   std::uint64_t submit(const nb::list& images, const nb::list& videos, double fps,
-                       const std::string& dtype, const std::string& on_error, nb::object done) {
+                       const std::vector<std::string>& kwargs, const std::string& dtype,
+                       const std::string& on_error, nb::object done) {
     prepare();
-    std::vector<MediaItem> items = items_of(images, videos, fps);
+    std::vector<MediaItem> items = items_of(images, videos, fps, kwargs);
     const EncodeOptions options = encode_options(dtype, on_error);
     Callback callback(std::move(done));
     const nb::gil_scoped_release release;
@@ -259,12 +261,18 @@ class PythonEngine {
     log_.refresh();
   }
 
+  /// @param kwargs MediaItem::mm_processor_kwargs of each; none: no item has any.
   [[nodiscard]] std::vector<MediaItem> items_of(const nb::list& images, const nb::list& videos,
-                                                double fps) const {
+                                                double fps,
+                                                const std::vector<std::string>& kwargs) const {
     const MediaLimits& limits = options_.media.limits;
     std::vector<MediaItem> items = media_items(images, Modality::kImage, fps, limits);
     for (MediaItem& item : media_items(videos, Modality::kVideo, fps, limits)) {
       items.push_back(std::move(item));
+    }
+    for (std::size_t i = 0; i < std::min(items.size(), kwargs.size()); ++i) {
+      engine_->check_item_options(items[i].modality, kwargs[i]);
+      items[i].mm_processor_kwargs = kwargs[i];
     }
     return items;
   }
@@ -385,9 +393,9 @@ void bind_engine(nb::module_& module) {
                   "tuple[list[tuple[str, str, list[int]]], typing.Any] | None) -> None"),
           "`weights` are listings (name, dtype, shape) and a function read(index, memoryview).")
       .def("plan_items", &PythonEngine::plan_items, nb::arg("images"), nb::arg("videos"),
-           nb::arg("fps"),
+           nb::arg("fps"), nb::arg("mm_processor_kwargs"),
            nb::sig("def plan_items(self, images: list[typing.Any], videos: list[typing.Any], "
-                   "fps: float) -> PlannedItems"))
+                   "fps: float, mm_processor_kwargs: list[str]) -> PlannedItems"))
       .def("encode", &PythonEngine::encode, nb::arg("items"), nb::arg("dtype"), nb::arg("on_error"),
            nb::arg("enforce_eager"), nb::arg("use_cache"),
            nb::sig("def encode(self, items: PlannedItems, dtype: str, on_error: str, "
@@ -407,9 +415,10 @@ void bind_engine(nb::module_& module) {
                   "use_cache: bool) -> list[Embedding]"),
           "Rows go to DLPack capsules, behind what the stream (GPU, cudaStream_t) holds.")
       .def("submit", &PythonEngine::submit, nb::arg("images"), nb::arg("videos"), nb::arg("fps"),
-           nb::arg("dtype"), nb::arg("on_error"), nb::arg("done"),
+           nb::arg("mm_processor_kwargs"), nb::arg("dtype"), nb::arg("on_error"), nb::arg("done"),
            nb::sig("def submit(self, images: list[typing.Any], videos: list[typing.Any], "
-                   "fps: float, dtype: str, on_error: str, done: typing.Any) -> int"))
+                   "fps: float, mm_processor_kwargs: list[str], dtype: str, on_error: str, done: "
+                   "typing.Any) -> int"))
       .def("cancel", &PythonEngine::cancel, nb::arg("ticket"))
       .def(
           "plan",
@@ -430,6 +439,7 @@ void bind_engine(nb::module_& module) {
       .def_prop_ro("hidden", [](PythonEngine& engine) { return engine.report().hidden; })
       .def_prop_ro("embedding_file",
                    [](PythonEngine& engine) { return engine.report().embedding_file; })
+      .def_prop_ro("facts", [](PythonEngine& engine) { return engine.report().facts; })
       .def_prop_ro("width", [](PythonEngine& engine) { return engine.report().width; })
       .def_prop_ro("deepstack_levels",
                    [](PythonEngine& engine) { return engine.report().deepstack_levels; });

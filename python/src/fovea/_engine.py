@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import atexit
+import json
 import os
 import weakref
 from typing import TYPE_CHECKING, Any, AsyncIterable, AsyncIterator, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Union
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
     from ._options import Options
 
 Path = Union[str, "os.PathLike[str]"]
+ItemOptions = Union[Mapping[str, Any], Sequence[Optional[Mapping[str, Any]]], None]
 
 _engines: "weakref.WeakSet[_native.Engine]" = weakref.WeakSet()
 
@@ -121,6 +123,14 @@ class Engine:
         return self._native.hidden
 
     @property
+    def item_options(self) -> Dict[str, List[str]]:
+        """Names of the options that an "image" and a "video" may have of their own, by modality:
+        the keys of `mm_processor_kwargs`."""
+        facts = dict(self._native.facts)
+        options = {name: facts[f"options of {article} {name}"] for name, article in (("image", "an"), ("video", "a"))}
+        return {name: [] if listed == "none" else listed.split(", ") for name, listed in options.items()}
+
+    @property
     def width(self) -> int:
         """Elements of a row: the main embedding, then the deepstack levels."""
         return self._native.width
@@ -134,6 +144,7 @@ class Engine:
         *,
         device: Any = None,
         fps: float = 2.0,
+        mm_processor_kwargs: ItemOptions = None,
         enforce_eager: bool = False,
         use_cache: bool = True,
     ) -> List[_native.Embedding]:
@@ -149,12 +160,17 @@ class Engine:
         `error`; items of a wrong type are a TypeError in any case. `fps` is the rate at which
         containers are sampled, and frames were. Ctrl-C ends the call.
 
+        `mm_processor_kwargs` are options of the checkpoint's processor in the place of those that its
+        files say, as transformers takes them in a call: `{"max_pixels": 100352}` for all items, or
+        a list of such dicts (None: no options), one for each image and video. `fovea inspect` lists
+        those that a model takes; others are an Error.
+
         With `device`, a torch.device or its name, rows are tensors of torch there, each with memory of
         its own: `item.torch()`. On a GPU they are ordered as all that torch does on its current
         stream, and the host does not wait for them. Where an item tells its rows only when it is
         decoded, a video in a container, all rows of the call pass through host memory.
         """
-        planned = self.plan_items(images, videos, fps=fps)
+        planned = self.plan_items(images, videos, fps=fps, mm_processor_kwargs=mm_processor_kwargs)
         flags = (on_error, enforce_eager, use_cache)
         if device is None:
             return self._native.encode(planned, dtype, *flags)
@@ -177,6 +193,7 @@ class Engine:
         stream: Any = None,
         on_error: str = "raise",
         fps: float = 2.0,
+        mm_processor_kwargs: ItemOptions = None,
         enforce_eager: bool = False,
         use_cache: bool = True,
     ) -> List[_native.Embedding]:
@@ -200,7 +217,7 @@ class Engine:
         little room is an error of its item. If the call raises, `out` holds anything and is the
         caller's again.
         """
-        planned = self.plan_items(images, videos, fps=fps)
+        planned = self.plan_items(images, videos, fps=fps, mm_processor_kwargs=mm_processor_kwargs)
         return self._encode_into(planned, list(out), stream, on_error, enforce_eager, use_cache)
 
     def _encode_into(
@@ -268,6 +285,7 @@ class Engine:
         on_error: str = "raise",
         *,
         fps: float = 2.0,
+        mm_processor_kwargs: ItemOptions = None,
     ) -> List[_native.Embedding]:
         """As encode(), for asyncio: calls that are made at the same time share batches. Cancelling
         the task cancels its request; too many at a time are an Error "unavailable"."""
@@ -290,9 +308,9 @@ class Engine:
             except RuntimeError:  # the loop is closed: nobody waits
                 pass
 
-        ticket = self._native.submit(
-            self._prepare(images), self._prepare(videos), fps, dtype, on_error, done
-        )
+        media = self._prepare(images), self._prepare(videos)
+        kwargs = _item_options(mm_processor_kwargs, sum(map(len, media)))
+        ticket = self._native.submit(*media, fps, kwargs, dtype, on_error, done)
         try:
             return await future
         except asyncio.CancelledError:
@@ -333,15 +351,25 @@ class Engine:
         images, (width, height, frames) of videos."""
         return self._native.plan(list(sizes))
 
-    def plan_items(self, images: Any = None, videos: Any = None, *, fps: float = 2.0) -> _native.PlannedItems:
+    def plan_items(
+        self,
+        images: Any = None,
+        videos: Any = None,
+        *,
+        fps: float = 2.0,
+        mm_processor_kwargs: ItemOptions = None,
+    ) -> _native.PlannedItems:
         """Plans items before they are decoded: `rows` says how many each will have, None for a video
         in a container and for what cannot be read. encode() and encode_into() of this engine take
         them in place of `images`, as often as wanted, and plan nothing again. Arrays and bytes are
         read where they are and must not change until then; files are read by encode(), and may."""
         if not isinstance(images, _native.PlannedItems):
-            return self._native.plan_items(self._prepare(images), self._prepare(videos), fps)
+            media = self._prepare(images), self._prepare(videos)
+            return self._native.plan_items(*media, fps, _item_options(mm_processor_kwargs, sum(map(len, media))))
         if videos is not None:
             raise TypeError("videos: expected none beside planned items")
+        if mm_processor_kwargs is not None:
+            raise TypeError("mm_processor_kwargs: expected none beside planned items, which have theirs")
         return images
 
     def warm_up(self) -> None:
@@ -358,6 +386,16 @@ class Engine:
 
     def _prepare(self, items: Any) -> List[Any]:
         return prepare(as_list(items), self._profile, self._background)
+
+
+def _item_options(kwargs: ItemOptions, num_items: int) -> List[str]:
+    """The options of each item as JSON; an empty list if none has any."""
+    if kwargs is None:
+        return []
+    of_each = [kwargs] * num_items if isinstance(kwargs, Mapping) else list(kwargs)
+    if len(of_each) != num_items:
+        raise ValueError(f"mm_processor_kwargs: expected options for each of {num_items} items, got {len(of_each)}")
+    return [json.dumps(dict(one)) if one else "" for one in of_each]
 
 
 def _hold(items: List[_native.Embedding], tensors: List[Any]) -> List[_native.Embedding]:
