@@ -3,15 +3,20 @@
 
     python3 tools/compare_with_transformers.py ./Qwen3-VL-2B-Instruct photo.jpg scan.png
     python3 tools/compare_with_transformers.py tests/golden/qwen3_vl
+    python3 tools/compare_with_transformers.py tests/golden/* --random-options 20
 
-Without images it makes three. Both read the files, resize them, and run the tower on the CPU in f32. Prints the
+Of several checkpoints, those that the two do not load are named. With --random-options, each is
+compared that many times, with an image of random size and random options of the item
+(mm_processor_kwargs), those that `fovea inspect` lists. Without images it makes three. Both read the files, resize them, and run the tower on the CPU in f32. Prints the
 relative L2 difference per image, and fails if one is above --tolerance. Needs the package fovea (python/README.md),
 torch, transformers and pillow; fits towers whose transformers model has get_image_features.
 """
 
 import argparse
 import inspect
+import json
 import pathlib
+import random
 import sys
 import tempfile
 
@@ -36,14 +41,18 @@ def made_images(folder):
     return paths
 
 
+class NotComparable(Exception):
+    """Transformers has no tower for a checkpoint."""
+
+
 def load_model(folder):
     try:
         config = transformers.AutoConfig.from_pretrained(folder)
     except ValueError as unknown:
-        sys.exit(f"{folder}: {str(unknown).splitlines()[0]}")
+        raise NotComparable(str(unknown).splitlines()[0]) from unknown
     family = getattr(transformers, config.architectures[0], None)
     if family is None or not hasattr(family, "get_image_features"):
-        sys.exit(f"{folder}: transformers {transformers.__version__} has no vision tower for {config.architectures[0]}")
+        raise NotComparable(f"transformers {transformers.__version__} has no vision tower for {config.architectures[0]}")
     return family.from_pretrained(folder, dtype=torch.float32).eval()
 
 
@@ -52,10 +61,21 @@ def joined(features):
     return torch.cat(list(features)) if isinstance(features, (list, tuple)) else features.flatten(0, -2)
 
 
-def reference_rows(model, processor, path):
+def arguments_of_whole(config):
+    """What the processor of a whole model gives that of its images."""
+    if config.model_type == "internvl":
+        return {"crop_to_patches": True}
+    if config.model_type == "mistral3":
+        side = config.vision_config.patch_size * config.spatial_merge_size
+        return {"patch_size": {"height": side, "width": side}}
+    return {}
+
+
+def reference_rows(model, processor, path, options):
     """Rows of one image, deepstack levels beside the main embedding, as Fovea writes them."""
-    tiles = {"crop_to_patches": True} if model.config.model_type == "internvl" else {}  # as InternVLProcessor does
-    inputs = processor(images=[Image.open(path).convert("RGB")], return_tensors="pt", **tiles)
+    inputs = processor(
+        images=[Image.open(path).convert("RGB")], return_tensors="pt", **arguments_of_whole(model.config), **options
+    )
     known = inspect.signature(model.get_image_features).parameters
     arguments = {
         name: value.float() if value.is_floating_point() else value for name, value in inputs.items() if name in known
@@ -72,10 +92,68 @@ def reference_rows(model, processor, path):
     return torch.cat([joined(level) for level in levels], dim=1)
 
 
-def fovea_rows(folder, paths):
-    """Rows of all images, in their order."""
-    engine = fovea.Engine.from_pretrained(folder, device="cpu")
-    return [item.torch() for item in engine.encode(paths, dtype="float32")]
+def pixel_range(rng):
+    least = rng.randrange(1, 200) * 1024
+    return least, least + rng.randrange(1, 400) * 1024
+
+
+def random_size(rng, own):
+    """A value for `size`, of the keys that the checkpoint's own has."""
+    if "shortest_edge" in own:
+        return dict(zip(("shortest_edge", "longest_edge"), pixel_range(rng)))
+    if "longest_edge" in own:
+        return {"longest_edge": rng.randrange(64, 900)}
+    return {"height": rng.randrange(64, 900), "width": rng.randrange(64, 900)}
+
+
+# Values of options by their names, and of options that go together. Each takes the generator and
+# the processor of the checkpoint.
+OPTIONS = {
+    ("min_pixels", "max_pixels"): lambda rng, _: pixel_range(rng),
+    ("size",): lambda rng, processor: (random_size(rng, dict(processor.size)),),
+    ("max_num_patches",): lambda rng, _: (rng.choice([64, 100, 256, 400]),),
+    ("min_patches", "max_patches"): lambda rng, _: (rng.randint(1, 2), rng.randint(2, 9)),
+    ("max_patches", "resize_to_max_canvas"): lambda rng, _: (rng.randint(1, 9), rng.random() < 0.5),
+    ("in_token_limit",): lambda rng, _: (rng.randrange(64, 2000),),
+    ("do_pan_and_scan", "pan_and_scan_min_crop_size", "pan_and_scan_max_num_crops", "pan_and_scan_min_ratio_to_activate"):
+        lambda rng, _: (rng.random() < 0.8, rng.randrange(16, 200), rng.randint(2, 5), 1 + rng.random()),
+    ("max_soft_tokens",): lambda rng, _: (rng.choice([70, 140, 280, 560]),),
+    ("do_image_splitting",): lambda rng, _: (rng.random() < 0.5,),
+    ("max_slice_nums",): lambda rng, _: (rng.randint(1, 9),),
+    ("max_crops",): lambda rng, _: (rng.randint(1, 8),),
+    ("dynamic_hd",): lambda rng, _: (rng.randint(1, 12),),
+}
+
+
+def random_options(rng, taken, processor):
+    """One group of options that the model takes; {} if there is none."""
+    groups = [names for names in OPTIONS if set(names) <= set(taken)]
+    if not groups:
+        return {}
+    names = rng.choice(groups)
+    return dict(zip(names, OPTIONS[names](rng, processor)))
+
+
+def random_image(rng, folder, number):
+    """Noise and structure in a random size."""
+    width, height = (rng.randrange(40, 700) for _ in range(2))
+    generator = torch.Generator().manual_seed(number)
+    coarse = torch.rand(1, 3, max(2, height // 16), max(2, width // 16), generator=generator)
+    image = torch.nn.functional.interpolate(coarse, (height, width), mode="bilinear")[0]
+    path = folder / f"random_{number}_{width}x{height}.png"
+    Image.fromarray((image * 255).to(torch.uint8).permute(1, 2, 0).numpy()).save(path)
+    return path
+
+
+def cases_of(engine, processor, args, scratch):
+    """Paths with the options of each."""
+    if args.random_options == 0:
+        return [(path, {}) for path in args.images or made_images(scratch)]
+    rng = random.Random(args.seed)
+    taken = engine.item_options["image"]
+    return [
+        (random_image(rng, scratch, number), random_options(rng, taken, processor)) for number in range(args.random_options)
+    ]
 
 
 def difference(rows, reference):
@@ -85,32 +163,55 @@ def difference(rows, reference):
     return f"{relative:.2e}", relative
 
 
+def compare(folder, args, scratch):
+    """Prints a line for each case. Returns the largest difference."""
+    engine = fovea.Engine.from_pretrained(folder, device="cpu")
+    model = load_model(folder)
+    processor = transformers.AutoImageProcessor.from_pretrained(folder)
+    print(f"{folder}: transformers {transformers.__version__}, {type(model).__name__}, {type(processor).__name__}")
+    cases = cases_of(engine, processor, args, scratch)
+    width = max(len(path.name) for path, _ in cases)
+    worst = 0.0
+    for path, options in cases:
+        (item,) = engine.encode(path, dtype="float32", mm_processor_kwargs=options, on_error="record")
+        try:
+            reference = reference_rows(model, processor, path, options)
+        except Exception as error:  # whatever the reference raises for an image that it does not take
+            print(f"{path.name:<{width}}  transformers: {str(error).splitlines()[0][:80]}; fovea: {item.error}  {options}")
+            continue
+        if item.error is not None:
+            text, relative = str(item.error), float("inf")
+        else:
+            text, relative = difference(item.torch(), reference)
+        worst = max(worst, relative)
+        print(f"{path.name:<{width}}  {len(item):>6} rows  {text}  {json.dumps(options) if options else ''}")
+    return worst
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("model", help="directory of a checkpoint")
-    parser.add_argument("images", nargs="*", type=pathlib.Path)
+    parser.add_argument("inputs", nargs="+", type=pathlib.Path, help="directories of checkpoints, and images")
+    parser.add_argument("--random-options", type=int, default=0, metavar="N", help="random cases of each checkpoint")
+    parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--tolerance", type=float, default=TOLERANCE)
     args = parser.parse_args()
+    folders = [path for path in args.inputs if path.is_dir()]
+    args.images = [path for path in args.inputs if not path.is_dir()]
 
     transformers.utils.logging.set_verbosity_error()
     transformers.utils.logging.disable_progress_bar()
-    with tempfile.TemporaryDirectory() as scratch:
-        paths = args.images or made_images(pathlib.Path(scratch))
-        try:
-            rows = fovea_rows(args.model, paths)
-        except fovea.Error as error:
-            sys.exit(str(error))
-        model = load_model(args.model)
-        processor = transformers.AutoImageProcessor.from_pretrained(args.model)
-        print(f"transformers {transformers.__version__}, {type(model).__name__}, {type(processor).__name__}")
-        width = max(len(path.name) for path in paths)
-        worst = 0.0
-        for path, own in zip(paths, rows):
-            text, relative = difference(own, reference_rows(model, processor, path))
-            worst = max(worst, relative)
-            print(f"{path.name:<{width}}  {own.shape[0]:>6} rows  {text}")
-    print("passed" if worst <= args.tolerance else f"failed: above {args.tolerance:g}")
-    return 0 if worst <= args.tolerance else 1
+    worst, left_out = {}, {}
+    for folder in folders:
+        with tempfile.TemporaryDirectory() as scratch:
+            try:
+                worst[folder] = compare(folder, args, pathlib.Path(scratch))
+            except (fovea.Error, NotComparable, OSError) as error:
+                left_out[folder] = str(error).splitlines()[0]
+    for folder, why in left_out.items():
+        print(f"not compared: {folder}: {why}")
+    failed = [str(folder) for folder, difference in worst.items() if difference > args.tolerance]
+    print(f"failed: above {args.tolerance:g}: {', '.join(failed)}" if failed else f"passed: {len(worst)} checkpoints")
+    return 1 if failed or not worst else 0
 
 
 if __name__ == "__main__":
