@@ -13,14 +13,6 @@ namespace {
 constexpr int kByteSumMean = 510;
 constexpr float kInverseByteSumDeviation = 0.0067658751f;  // sqrt(12 / (4 * (256^2 - 1)))
 
-/// Spreads every bit of the input over all bits.
-/// Source: docs/reference/README.md, "Hash functions" (SplitMix64, its last step).
-std::uint64_t mix64(std::uint64_t x) noexcept {
-  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
-  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
-  return x ^ (x >> 31);
-}
-
 /// As mix64, for 32 bits.
 /// Source: docs/reference/README.md, "Hash functions" (MurmurHash3, its last step).
 constexpr std::uint32_t mix32(std::uint32_t x) noexcept {

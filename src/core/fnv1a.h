@@ -14,4 +14,12 @@ namespace fovea {
   return hash;
 }
 
+/// Spreads every bit of the input over all bits; one to one.
+/// Source: docs/reference/README.md, "Hash functions" (SplitMix64, its last step).
+[[nodiscard]] constexpr std::uint64_t mix64(std::uint64_t x) noexcept {
+  x = (x ^ (x >> 30)) * 0xbf58476d1ce4e5b9u;
+  x = (x ^ (x >> 27)) * 0x94d049bb133111ebu;
+  return x ^ (x >> 31);
+}
+
 }  // namespace fovea
