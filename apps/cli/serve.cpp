@@ -114,8 +114,8 @@ place to a language model, and streams its answer back. vLLM is started with --e
   fovea proxy ./Qwen3-VL --llm http://localhost:8001 --port 8080
 
 then clients use http://localhost:8080/v1 as their base URL. With several --llm a request goes to the one
-with the fewest, or back to the one that has had its images. /v1/encode and the other routes of `fovea
-serve` that encode are there, too. Every flag may also be given in the environment (--llm: FOVEA_LLM,
+with the fewest, and a chat with images to the one that its first image leads to, the same from every
+proxy. /v1/encode and the other routes of `fovea serve` that encode are there, too. Every flag may also be given in the environment (--llm: FOVEA_LLM,
 separated by commas) or in a file (--config). --print-config lists all flags; docs/proxy.md explains
 them.
 

@@ -30,8 +30,8 @@ struct ForwardedCall {
   std::string method = "POST";  ///< or "GET"
   std::string target;           ///< path and query: "/v1/chat/completions"
   std::vector<BodyPart> body;
-  std::vector<std::string> keys;  ///< content keys of its images and videos
-  Headers reply_headers;          ///< added to those of the answer
+  std::string key;        ///< content key of its first image or video; empty: it has none
+  Headers reply_headers;  ///< added to those of the answer
 };
 
 /// Sends requests to language models and their answers to clients. Thread-safe.

@@ -87,7 +87,7 @@ void Forwarding::start() {
 
 void Forwarding::attempt() {
   if (gone_.stop_requested()) throw client_left();
-  const std::optional<std::size_t> server = parts_.pool.begin(call_.keys, tried_);
+  const std::optional<std::size_t> server = parts_.pool.begin(call_.key, tried_);
   if (!server) throw llm_down();
   tried_.push_back(*server);  // has room
   is_unavailable_ = false;

@@ -36,37 +36,26 @@ std::size_t ServerPool::least_loaded(std::span<const std::size_t> among) {
   return least;
 }
 
-std::optional<std::size_t> ServerPool::keeper(std::span<const std::string> keys,
-                                              std::span<const std::size_t> among) const {
-  std::vector<std::size_t> votes(servers_.size());
-  for (const std::string& key : keys) {
-    if (const auto* const home = homes_.find(key)) ++votes[home->value];
-  }
-  const auto most =
-      std::ranges::max_element(among, {}, [&](std::size_t server) { return votes[server]; });
-  return votes[*most] > 0 ? std::optional(*most) : std::nullopt;
+std::size_t ServerPool::first_of(std::uint64_t key, std::span<const std::size_t> among) const {
+  return *std::ranges::max_element(
+      among, {}, [&](std::size_t server) { return mix64(key ^ servers_[server].hash); });
 }
 
-void ServerPool::remember(std::span<const std::string> keys, std::size_t server) {
-  for (const std::string& key : keys) {
-    (void)homes_.make_room(homes_.find(key) == nullptr ? 1 : 0, [](const auto&) {});
-    homes_.put(key, server, 1);
-  }
-}
-
-std::optional<std::size_t> ServerPool::begin(std::span<const std::string> keys,
+std::optional<std::size_t> ServerPool::begin(std::string_view key,
                                              std::span<const std::size_t> tried) {
   const std::lock_guard lock(mutex_);
-  const std::vector<std::size_t> among = candidates(tried);
+  std::vector<std::size_t> among = candidates(tried);
   if (among.empty()) return std::nullopt;
   std::size_t chosen = least_loaded(among);
-  if (const std::optional<std::size_t> home = keeper(keys, among)) {
+  if (!key.empty()) {
+    const std::uint64_t hash = fnv1a(key);
+    const std::size_t first = first_of(hash, among);
     const std::int64_t least = servers_[chosen].in_flight;
-    const bool fits = servers_[*home].in_flight - least <= std::max(kMostAhead, least / 4);
-    if (fits) chosen = *home;
-    ++(fits ? kept_ : moved_);
+    const std::int64_t most = least + std::max(kMostAhead, least / 4);
+    std::erase_if(among, [&](std::size_t server) { return servers_[server].in_flight > most; });
+    chosen = first_of(hash, among);
+    if (tried.empty()) ++(chosen == first ? sent_first_ : sent_on_);
   }
-  remember(keys, chosen);
   ++servers_[chosen].in_flight;
   if (!tried.empty()) ++retries_;
   return chosen;
@@ -124,11 +113,11 @@ void ServerPool::write(MetricsText& text) const {
   text.counter("fovea_llm_retries_total",
                "Requests that were sent to another language model again.");
   text.sample(retries_);
-  text.counter(
-      "fovea_llm_sticky_total",
-      "Requests whose images a language model has seen: sent there, or elsewhere by load.");
-  text.sample(kept_, {{"sent", "back"}});
-  text.sample(moved_, {{"sent", "elsewhere"}});
+  text.counter("fovea_llm_routed_total",
+               "Requests with images, sent to the server that their first image leads to, or "
+               "elsewhere by load.");
+  text.sample(sent_first_, {{"sent", "there"}});
+  text.sample(sent_on_, {{"sent", "elsewhere"}});
   text.histogram("fovea_llm_first_byte_seconds",
                  "From sending a request to the head of its answer.");
   for (const Server& server : servers_) server.first_byte.write(text, {{"llm", server.url}});

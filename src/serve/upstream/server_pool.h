@@ -8,9 +8,11 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
-#include "core/lru.h"
+#include "core/fnv1a.h"
 #include "fovea/log.h"
 #include "serve/metrics/histogram.h"
 
@@ -27,8 +29,15 @@ enum class UpstreamResult : std::uint8_t {
   kStopped,  ///< the client or the proxy has ended it
 };
 
-/// The language models behind a proxy: which of them work, how much each has to do, and which has
-/// seen which image. Thread-safe.
+/// The language models behind a proxy: which of them work, how much each has to do, and which of
+/// them an image leads to. That is no memory but a function of the content key of the image and the
+/// URLs of the servers that are up: for each key these stand in an order of its own, by a hash of
+/// both, so that all proxies send an image to the same server, in whatever order they know them and
+/// whenever they were started. A server that goes takes only the keys that it was the first for,
+/// which are spread over the others; one that comes gets an equal part of each of the others, and
+/// no other key moves. Thread-safe.
+/// Source: Thaler and Ravishankar, "Using name-based mappings to increase hit rates", IEEE/ACM
+/// Transactions on Networking 6(1), 1998 (rendezvous hashing).
 class ServerPool {
  public:
   /// @param urls of the servers, without a slash at the end. All are taken to be down until they
@@ -38,11 +47,12 @@ class ServerPool {
   [[nodiscard]] std::size_t size() const noexcept { return servers_.size(); }
   [[nodiscard]] const std::string& url(std::size_t server) const { return servers_[server].url; }
 
-  /// A server for a request, which counts as in flight there until end(): of those that are up and
-  /// have not been tried the one with most of its images, unless that has more than
-  /// kMostAhead requests, or a quarter, beyond the one with the fewest; else that one. The servers
-  /// then has these images. @param keys of its images. @return nothing if there is none.
-  [[nodiscard]] std::optional<std::size_t> begin(std::span<const std::string> keys,
+  /// A server for a request, which counts as in flight there until end(). It is one that is up and
+  /// has not been tried: the first in the order of the key that has at most kMostAhead requests, or
+  /// a quarter, more than the one with the fewest, which therefore always does; without a key the
+  /// one with the fewest, where equal ones take turns. Requests are those of this proxy.
+  /// @param key of the image that decides; empty: there is none. @return nothing if there is none.
+  [[nodiscard]] std::optional<std::size_t> begin(std::string_view key,
                                                  std::span<const std::size_t> tried);
   /// Its answer has begun, so many seconds after it was sent.
   void observe_first_byte(std::size_t server, double seconds) noexcept;
@@ -59,14 +69,14 @@ class ServerPool {
   void write(MetricsText& text) const;
 
   static constexpr std::int64_t kMostAhead = 4;
-  static constexpr std::int64_t kMostKeys = 65'536;
 
  private:
   static constexpr std::size_t kResults = 7;
   struct Server {
-    explicit Server(std::string at) : url(std::move(at)) {}
+    explicit Server(std::string at) : url(std::move(at)), hash(mix64(fnv1a(url))) {}
 
     const std::string url;
+    const std::uint64_t hash;  ///< mixed, as URLs differ in few digits
     bool is_up = false;
     std::int64_t in_flight = 0;
     std::array<std::int64_t, kResults> results{};
@@ -77,18 +87,15 @@ class ServerPool {
   bool set_up(std::size_t server, bool is_up) noexcept;
   [[nodiscard]] std::vector<std::size_t> candidates(std::span<const std::size_t> tried) const;
   [[nodiscard]] std::size_t least_loaded(std::span<const std::size_t> among);
-  /// The one of them with most of the images; nothing if none has any.
-  [[nodiscard]] std::optional<std::size_t> keeper(std::span<const std::string> keys,
-                                                  std::span<const std::size_t> among) const;
-  void remember(std::span<const std::string> keys, std::size_t server);
+  /// The first of them in the order of a key.
+  [[nodiscard]] std::size_t first_of(std::uint64_t key, std::span<const std::size_t> among) const;
 
   LogSink* log_;
   mutable std::mutex mutex_;  // guards what follows but for the URLs
   std::deque<Server> servers_;
-  Lru<std::string, std::size_t> homes_{kMostKeys};
-  std::size_t next_ = 0;  ///< where the search for the least loaded begins
-  std::int64_t kept_ = 0;
-  std::int64_t moved_ = 0;
+  std::size_t next_ = 0;         ///< where the search for the least loaded begins
+  std::int64_t sent_first_ = 0;  ///< requests with images, to the first server of their order
+  std::int64_t sent_on_ = 0;     ///< to a later one
   std::int64_t retries_ = 0;
 };
 

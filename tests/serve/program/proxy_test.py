@@ -233,15 +233,19 @@ class Answers(unittest.TestCase):
 
 
 class Choice(unittest.TestCase):
-    def test_an_image_goes_back_to_the_server_that_had_it(self):
-        with LanguageModel("a") as a, LanguageModel("b") as b, proxy(a, b) as server:
-            homes = {}
-            for _ in range(3):
+    def test_all_proxies_send_an_image_to_the_same_server(self):
+        models = [LanguageModel(name) for name in "abcd"]
+        with models[0] as a, models[1] as b, models[2] as c, models[3] as d:
+            with proxy(a, b, c, d) as first, proxy(d, b, a, c) as second:
                 for name in IMAGES:
-                    who = words(server.post(CHAT, chat(picture(name))).body)[0]
-                    self.assertEqual(homes.setdefault(name, who), who)
-            self.assertEqual(set(homes.values()), {"a", "b"}, "new ones take turns")
-            self.assertEqual(server.metric("fovea_llm_sticky_total", sent="back"), 8)
+                    # The first image decides, so that a chat stays where it is while it grows.
+                    chats = (chat(picture(name)), chat(picture(name), "and", picture(PHOTO)))
+                    asked = {words(server.post(CHAT, body).body)[0]
+                             for server in (first, second) for body in chats}
+                    self.assertEqual(len(asked), 1, name)
+                for server in (first, second):
+                    there = server.metric("fovea_llm_routed_total", sent="there")
+                    self.assertEqual(there, 2 * len(IMAGES))
 
     def test_the_least_loaded_gets_the_next(self):
         hold = threading.Event()

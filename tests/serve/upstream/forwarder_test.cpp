@@ -105,7 +105,7 @@ class Proxy {
 /// A request on its way, and its reply.
 class Sent {
  public:
-  explicit Sent(Proxy& proxy, std::vector<std::string> keys = {},
+  explicit Sent(Proxy& proxy, std::string key = {},
                 std::chrono::milliseconds time = std::chrono::minutes(1)) {
     Request request;
     request.method = "POST";
@@ -115,7 +115,7 @@ class Sent {
     const auto exchange = std::make_shared<Exchange>(
         std::move(request), [this](Reply reply) { reply_.set_value(std::move(reply)); });
     exchange_ = exchange;
-    ForwardedCall call{.target = "/v1/chat/completions?a=b", .keys = std::move(keys)};
+    ForwardedCall call{.target = "/v1/chat/completions?a=b", .key = std::move(key)};
     call.body.push_back(body_part(std::string("body")));
     call.reply_headers = {{"X-Fovea-Rows", "7"}};
     proxy.forwarder.forward(exchange, std::move(call));
@@ -291,12 +291,17 @@ TEST(Forwarder, EndsAnAnswerThatNobodyReads) {
   proxy.wait_for_metric("fovea_llm_in_flight", 0);
 }
 
-TEST(Forwarder, SendsAnImageBack) {
+TEST(Forwarder, SendsAnImageWhereAnotherForwarderSendsIt) {
   Model one(kAnswers);
   Model other(kAnswers);
   Proxy proxy({&one, &other});
-  for (int i = 0; i < 4; ++i) EXPECT_EQ(Sent(proxy, {"cat"}).body(), "text");
+  Proxy restarted({&other, &one});
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(Sent(proxy, "cat").body(), "text");
+    EXPECT_EQ(Sent(restarted, "cat").body(), "text");
+  }
   EXPECT_EQ(one.asked * other.asked, 0);
+  EXPECT_EQ(one.asked + other.asked, 6);
 }
 
 TEST(Forwarder, TakesAServerOutUntilItIsHealthy) {

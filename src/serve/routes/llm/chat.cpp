@@ -67,7 +67,8 @@ ForwardedCall forwarded_call(const Service& service, const Request& request, con
     const std::shared_ptr<const Embedding>& item = reply.items[i];
     const std::string& key = item->key.empty() ? call.keys[i] : item->key;
     parts.push_back({.param = call.params[i], .json = part_of(service, item, key)});
-    forwarded.keys.push_back(key);
+    // What a language model keeps is kept by the beginning of a chat, and a chat grows at its end.
+    if (i == 0) forwarded.key = key;
   }
   struct Body {
     std::string text;
