@@ -44,10 +44,12 @@ class LocalServer {
   /// Answers a request, whose head it gets; the connection is closed afterwards.
   using Answer = std::function<void(int socket, const std::string& head)>;
 
-  explicit LocalServer(Answer answer, const char* address = "127.0.0.1")
+  /// @param port 0: one that is free.
+  explicit LocalServer(Answer answer, const char* address = "127.0.0.1", std::uint16_t port = 0)
       : answer_(std::move(answer)), listener_(socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
     sockaddr_in name{};
     name.sin_family = AF_INET;
+    name.sin_port = htons(port);
     inet_pton(AF_INET, address, &name.sin_addr);
     socklen_t size = sizeof(name);
     auto* const generic = reinterpret_cast<sockaddr*>(&name);

@@ -56,6 +56,12 @@ List lines_of(const Headers& headers) {
   return list;
 }
 
+/// Any host and port, and what to connect to. Source: CURLOPT_CONNECT_TO(3).
+std::string connect_entry(const std::string& address) {
+  const bool is_v6 = address.find(':') != std::string::npos;
+  return is_v6 ? "::[" + address + "]:" : "::" + address + ":";
+}
+
 std::string_view without_break(std::string_view line) {
   while (line.ends_with('\n') || line.ends_with('\r')) line.remove_suffix(1);
   return line;
@@ -88,6 +94,7 @@ class Call {
     easy_.reset(curl_easy_init());
     if (!easy_) throw std::bad_alloc();
     headers_ = lines_of(request_.headers);
+    if (!request_.address.empty()) append(address_, connect_entry(request_.address));
     set_target();
     set_trust();
     set_body();
@@ -144,6 +151,7 @@ class Call {
     set(CURLOPT_HTTP_VERSION, long{CURL_HTTP_VERSION_1_1});
     set(CURLOPT_PATH_AS_IS, 1L);
     set(CURLOPT_PROXY, "");
+    set(CURLOPT_CONNECT_TO, address_.get());
     set(CURLOPT_HTTPHEADER, headers_.get());
     set(CURLOPT_HTTP_CONTENT_DECODING, 0L);
     set(CURLOPT_USERAGENT, (std::string("fovea/") + version()).c_str());
@@ -269,6 +277,7 @@ class Call {
   ClientEvents events_;
   const std::string& ca_certs_;
   List headers_;
+  List address_;
   Easy easy_;
   std::size_t body_size_ = 0;
   std::size_t given_ = 0;

@@ -16,6 +16,9 @@ namespace fovea::serve {
 struct ClientRequest {
   std::string method;  ///< "GET" or "POST"
   std::string url;
+  /// IP address to connect to in place of the host in the URL, whose name stays in Host and is the
+  /// one that a certificate is for; empty: the host.
+  std::string address = {};
   Headers headers;             ///< all but Host and Content-Length
   std::vector<BodyPart> body;  ///< let go once it has been sent and the head of the answer is there
   std::chrono::milliseconds connect_timeout{2'000};

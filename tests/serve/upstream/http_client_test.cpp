@@ -252,11 +252,13 @@ TEST(HttpClient, TrustsWhomItIsToldTo) {
   HttpOptions options = fovea::test::loopback();
   options.tls = TlsFiles{.certificate = folder / "cert.pem", .key = folder / "key.pem"};
   const fovea::test::TestServer server(options);
-  const auto end = [&](const std::string& ca_certs, const std::string& host) {
+  const auto end = [&](const std::string& ca_certs, const std::string& host,
+                       const std::string& address = {}) {
     Listener heard;
     HttpClient client(ca_certs);
     ClientRequest request{.method = "GET", .head_until = Clock::now() + std::chrono::minutes(1)};
     request.url = "https://" + host + ":" + std::to_string(server.server->port()) + "/health";
+    request.address = address;
     client.start(client.make_id(), request, heard.events());
     return heard.wait_end();
   };
@@ -266,6 +268,48 @@ TEST(HttpClient, TrustsWhomItIsToldTo) {
   EXPECT_EQ(end(own, "127.0.0.1"), ClientEnd::kNoConnection) << "another name";
   EXPECT_EQ(end(fovea::test::read_text(folder / "other.pem"), "localhost"),
             ClientEnd::kNoConnection);
+  EXPECT_EQ(end(own, "localhost", "127.0.0.1"), ClientEnd::kComplete) << "the name is checked";
+  EXPECT_EQ(end(own, "other.test", "127.0.0.1"), ClientEnd::kNoConnection);
+}
+
+TEST(HttpClient, ConnectsToTheAddressAndKeepsTheName) {
+  const auto answer = [](int socket, const std::string&) {
+    send_text(socket, http_reply(200, ""));
+  };
+  LocalServer one(answer);
+  LocalServer other(answer, "127.0.0.2", one.port());
+  HttpClient client;
+  const std::string host = "models.test:" + std::to_string(one.port());
+  for (const char* const address : {"127.0.0.1", "127.0.0.2", "127.0.0.1", "127.0.0.3"}) {
+    Listener heard;
+    ClientRequest request{.method = "GET", .head_until = Clock::now() + std::chrono::minutes(1)};
+    request.url = "http://" + host + "/health";
+    request.address = address;
+    client.start(client.make_id(), request, heard.events());
+    const bool is_there = std::string_view(address) != "127.0.0.3";
+    EXPECT_EQ(heard.wait_end(), is_there ? ClientEnd::kComplete : ClientEnd::kNoConnection);
+  }
+  EXPECT_EQ(one.heads().size(), 2U);
+  EXPECT_EQ(other.heads().size(), 1U);
+  EXPECT_THAT(other.heads().at(0), testing::HasSubstr("\r\nHost: " + host + "\r\n"));
+}
+
+TEST(HttpClient, ConnectsToAnAddressOfIpv6) {
+  HttpOptions options = fovea::test::loopback();
+  options.host = "::1";
+  std::optional<fovea::test::TestServer> server;
+  try {
+    server.emplace(options);
+  } catch (const Error&) {
+    GTEST_SKIP() << "this machine has no ::1";
+  }
+  Listener heard;
+  HttpClient client;
+  ClientRequest request{.method = "GET", .head_until = Clock::now() + std::chrono::minutes(1)};
+  request.url = "http://models.test:" + std::to_string(server->server->port()) + "/health";
+  request.address = "::1";
+  client.start(client.make_id(), request, heard.events());
+  EXPECT_EQ(heard.wait_end(), ClientEnd::kComplete);
 }
 
 TEST(HttpClient, Stops) {
