@@ -121,6 +121,7 @@ them.
 
 Examples:
   fovea proxy ./Qwen3-VL --llm http://10.0.0.1:8000 --llm http://10.0.0.2:8000 --port 8080
+  fovea proxy ./Qwen3-VL --llm dns+http://vllm.default.svc:8000    # every address of the name is a server
   fovea proxy ./Qwen3-VL --llm https://llm.example.org --llm-api-key SECRET --api-key-file keys.txt)";
 
 }  // namespace

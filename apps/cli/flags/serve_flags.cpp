@@ -253,8 +253,10 @@ void add_seldom_publishing_flags(CLI::App& verb, ServeFlags& flags) {
 }
 
 void add_llm_flags(CLI::App& verb, serve::UpstreamOptions& llm) {
-  verb.add_option("--llm", llm.urls,
-                  "Server of a language model, with /v1 and /health below it; may be repeated")
+  verb.add_option(
+          "--llm", llm.urls,
+          "Server of a language model, with /v1 and /health below it, or with dns+ in front "
+          "of the URL all servers that its name leads to; may be repeated")
       ->type_name("URL")
       ->group(kLlmGroup);
   verb.add_option("--llm-api-key", llm.key.api_key,
@@ -269,6 +271,8 @@ void add_llm_flags(CLI::App& verb, serve::UpstreamOptions& llm) {
   add_seconds(verb, "--llm-connect-timeout", llm.connect_timeout, "For a connection");
   add_seconds(verb, "--llm-health-interval", llm.health.interval, "Between two GET /health");
   add_seconds(verb, "--llm-health-timeout", llm.health.timeout, "For the answer to one");
+  add_seconds(verb, "--llm-dns-interval", llm.discovery.interval,
+              "Between two questions for the name of a dns+ URL");
 }
 
 void add_message_flags(CLI::App& verb, ServeFlags& flags) {

@@ -18,6 +18,7 @@ std::string number(double value) {
 }
 
 void append_label(std::string& text, const Label& label) {
+  if (label.second.empty()) return;
   text += text.ends_with('{') ? "" : ",";
   text += label.first;
   text += "=\"";

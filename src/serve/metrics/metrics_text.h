@@ -15,6 +15,7 @@ struct Stats;
 namespace fovea::serve {
 
 using Label = std::pair<std::string_view, std::string_view>;
+/// Of a sample. One without a value is left out, as to Prometheus it is none.
 using Labels = std::initializer_list<Label>;
 
 /// Writes metrics as Prometheus reads them. Each sample belongs to the family begun last.

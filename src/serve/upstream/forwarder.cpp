@@ -1,38 +1,21 @@
 #include "serve/upstream/forwarder.h"
 
-#include <optional>
 #include <utility>
 
 #include "fovea/error.h"
 #include "fovea/text.h"
-#include "serve/text/url.h"
 #include "serve/upstream/forwarding.h"
 
 namespace fovea::serve {
 namespace {
 
-/// The URL in front of the paths, without a slash at its end.
-std::string base_of(const std::string& text) {
-  const auto refuse_url = [&](const std::string& why) {
-    throw Error(ErrorCode::kInvalidArgument, "--llm " + text + ": " + why);
-  };
-  const std::optional<Url> url = parse_url(text);
-  if (!url) refuse_url("expected http://HOST:PORT or https://HOST:PORT");
-  std::string base = url->text();
-  while (base.ends_with('/')) base.pop_back();
-  if (url->target.find('?') != std::string::npos) refuse_url("expected a URL without a query");
-  if (base.ends_with("/v1")) {
-    refuse_url("expected the server without /v1, which has /health beside it");
+/// The URLs that are one server each.
+std::vector<std::string> single_urls(const std::vector<LlmUrl>& urls) {
+  std::vector<std::string> single;
+  for (const LlmUrl& url : urls) {
+    if (url.name.empty()) single.push_back(url.url);
   }
-  return base;
-}
-
-std::vector<std::string> bases_of(const std::vector<std::string>& urls) {
-  if (urls.empty()) throw Error(ErrorCode::kInvalidArgument, "a proxy needs --llm URL");
-  std::vector<std::string> bases;
-  bases.reserve(urls.size());
-  for (const std::string& url : urls) bases.push_back(base_of(url));
-  return bases;
+  return single;
 }
 
 /// The certificates of a file, which a client checks those of servers against.
@@ -57,9 +40,12 @@ ApiError llm_down() {
 
 Forwarder::Forwarder(UpstreamOptions options, LogSink* log)
     : options_(std::move(options)),
-      pool_(bases_of(options_.urls), log),
+      urls_(parse_llm_urls(options_.urls)),
+      pool_(single_urls(urls_), log),
       client_(std::make_unique<HttpClient>(ca_certs_of(options_.ca_certs))),
-      checks_(std::make_unique<HealthChecks>(options_.health, pool_, *client_)) {}
+      checks_(std::make_unique<HealthChecks>(options_.health, pool_, *client_)),
+      discovery_(std::make_unique<Discovery>(
+          urls_, options_.discovery, pool_, [&checks = *checks_] { checks.ask_now(); }, log)) {}
 
 void Forwarder::forward(std::shared_ptr<Exchange> exchange, ForwardedCall call) {
   const ForwardingParts parts{.options = options_, .client = *client_, .pool = pool_};
@@ -71,6 +57,7 @@ void Forwarder::check_up() const {
 }
 
 void Forwarder::stop() noexcept {
+  discovery_.reset();
   checks_.reset();
   client_.reset();
 }

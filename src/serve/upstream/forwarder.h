@@ -8,8 +8,10 @@
 #include "fovea/log.h"
 #include "serve/http/exchange.h"
 #include "serve/metrics/metrics_text.h"
+#include "serve/upstream/discovery.h"
 #include "serve/upstream/health_checks.h"
 #include "serve/upstream/http_client.h"
+#include "serve/upstream/llm_url.h"
 #include "serve/upstream/passed_headers.h"
 #include "serve/upstream/server_pool.h"
 
@@ -17,12 +19,13 @@ namespace fovea::serve {
 
 /// The language models of a proxy, and how long they may take.
 struct UpstreamOptions {
-  std::vector<std::string> urls;  ///< "http://host:8000", below which are /v1 and /health
+  std::vector<std::string> urls;  ///< as parse_llm_urls() reads them
   UpstreamKey key;
   std::string ca_certs;  ///< file of PEM with who signs their certificates; empty: the system knows
   std::chrono::milliseconds connect_timeout{2'000};
   std::chrono::milliseconds idle_timeout{60'000};  ///< between two pieces of an answer
   HealthOptions health;
+  DiscoveryOptions discovery;
 };
 
 /// A request for a language model.
@@ -38,9 +41,8 @@ struct ForwardedCall {
 class Forwarder {
  public:
   /// @param log may be null; outlives this.
-  /// @throws Error(kInvalidArgument) for a URL that is none, or that ends with /v1, and for a file
-  /// without certificates, or errors of reading it; Error(kIo) if
-  /// there are no threads to be had.
+  /// @throws as parse_llm_urls(); Error(kInvalidArgument) for a file without certificates, or
+  /// errors of reading it; Error(kIo) if there are no threads to be had.
   explicit Forwarder(UpstreamOptions options, LogSink* log = nullptr);
 
   /// Sends a request to the language model that ServerPool chooses, and its answer to the client as
@@ -54,14 +56,17 @@ class Forwarder {
   /// use.
   void check_up() const;
   void write(MetricsText& text) const { pool_.write(text); }
-  /// Ends all requests. Nothing is forwarded afterwards.
+  /// Ends all requests. Nothing is forwarded afterwards. Waits for name servers that still owe an
+  /// answer.
   void stop() noexcept;
 
  private:
   const UpstreamOptions options_;
+  const std::vector<LlmUrl> urls_;
   ServerPool pool_;
   std::unique_ptr<HttpClient> client_;
   std::unique_ptr<HealthChecks> checks_;
+  std::unique_ptr<Discovery> discovery_;
 };
 
 /// @throws ApiError(503, "llm_down") that names no server.

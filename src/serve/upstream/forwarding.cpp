@@ -71,9 +71,7 @@ Forwarding::Forwarding(std::shared_ptr<Exchange> exchange, ForwardedCall call,
       call_(std::move(call)),
       gone_(exchange_->gone()),
       request_id_(exchange_->request().id),
-      headers_(passed_request_headers(exchange_->request(), parts.options.key)) {
-  tried_.reserve(parts.pool.size());
-}
+      headers_(passed_request_headers(exchange_->request(), parts.options.key)) {}
 
 void Forwarding::start() {
   on_gone_.emplace(gone_, Stop{this});
@@ -87,9 +85,10 @@ void Forwarding::start() {
 
 void Forwarding::attempt() {
   if (gone_.stop_requested()) throw client_left();
-  const std::optional<std::size_t> server = parts_.pool.begin(call_.key, tried_);
+  tried_.reserve(tried_.size() + 1);
+  const ServerPool::Server server = parts_.pool.begin(call_.key, tried_);
   if (!server) throw llm_down();
-  tried_.push_back(*server);  // has room
+  tried_.push_back(server);  // has room
   is_unavailable_ = false;
   sent_ = Clock::now();
   const HttpClient::Id id = parts_.client.make_id();
@@ -102,7 +101,7 @@ void Forwarding::attempt() {
          .on_data = [self](std::string_view bytes) { return self->take_data(bytes); },
          .on_end = [self](ClientEnd end) { self->take_end(end); }});
   } catch (...) {
-    parts_.pool.end(*server, UpstreamResult::kStopped);
+    parts_.pool.end(server, UpstreamResult::kStopped);
     throw;
   }
   // The client may have left before the request had its number. All but the token belongs to the
@@ -112,7 +111,8 @@ void Forwarding::attempt() {
 
 ClientRequest Forwarding::request() const {
   return {.method = call_.method,
-          .url = parts_.pool.url(tried_.back()) + call_.target,
+          .url = tried_.back()->url() + call_.target,
+          .address = tried_.back()->address(),
           .headers = headers_,
           .body = call_.body,
           .connect_timeout = parts_.options.connect_timeout,
@@ -122,7 +122,7 @@ ClientRequest Forwarding::request() const {
 
 bool Forwarding::take_head(const ClientHead& head) {
   const std::chrono::duration<double> since = Clock::now() - sent_;
-  parts_.pool.observe_first_byte(tried_.back(), since.count());
+  ServerPool::observe_first_byte(*tried_.back(), since.count());
   const bool is_down = head.status == kBadGateway || head.status == kUnavailable;
   is_unavailable_ = is_down && parts_.pool.has_other(tried_);
   if (is_unavailable_) return false;
@@ -157,9 +157,9 @@ bool Forwarding::take_data(std::string_view bytes) {
 }
 
 void Forwarding::take_end(ClientEnd end) noexcept {
-  const std::size_t server = tried_.back();
+  const ServerPool::Server& server = tried_.back();
   parts_.pool.end(server, result_of(end, is_unavailable_));
-  if (end == ClientEnd::kNoConnection) parts_.pool.mark_down(server, "no connection");
+  if (end == ClientEnd::kNoConnection) parts_.pool.mark_down(*server, "no connection");
   if (stream_) return end_stream(end);
   const std::shared_ptr<Exchange> exchange = exchange_;
   try {

@@ -53,7 +53,7 @@ class Forwarding : public std::enable_shared_from_this<Forwarding> {
   const std::stop_token gone_;
   const std::string request_id_;
   const Headers headers_;
-  std::vector<std::size_t> tried_;  ///< the last of them has it
+  std::vector<ServerPool::Server> tried_;  ///< the last of them has it
   Clock::time_point sent_;
   std::atomic<HttpClient::Id> id_ = 0;
   std::optional<std::stop_callback<Stop>> on_gone_;

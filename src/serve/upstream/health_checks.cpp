@@ -1,6 +1,5 @@
 #include "serve/upstream/health_checks.h"
 
-#include <atomic>
 #include <new>
 #include <string>
 #include <system_error>
@@ -9,41 +8,32 @@
 #include "fovea/error.h"
 
 namespace fovea::serve {
+namespace {
 
-struct HealthChecks::Probe {
-  Probe(ServerPool& of, std::size_t index) : pool(of), server(index) {}
-
-  bool take_status(int status) {
-    times_late = 0;
-    constexpr int kSuccess = 2;
-    if (status / 100 == kSuccess) {
-      pool.mark_up(server);
-    } else {
-      pool.mark_down(server, "/health has another status than 2xx");
-    }
-    return true;
+void take_status(ServerPool& pool, LlmServer& server, int status) {
+  server.times_late = 0;
+  constexpr int kSuccess = 2;
+  if (status / 100 == kSuccess) {
+    pool.mark_up(server);
+  } else {
+    pool.mark_down(server, "/health has another status than 2xx");
   }
-  void take_end(ClientEnd end) {
-    constexpr int kMostLate = 1;
-    if (end == ClientEnd::kNoConnection) pool.mark_down(server, "no connection");
-    if (end == ClientEnd::kNoAnswer) pool.mark_down(server, "no answer to /health");
-    if (end == ClientEnd::kLate && ++times_late > kMostLate) {
-      pool.mark_down(server, "/health is late");
-    }
-    is_asked = false;
-  }
+}
 
-  ServerPool& pool;
-  const std::size_t server;
-  int times_late = 0;
-  std::atomic<bool> is_asked = false;
-};
+void take_end(ServerPool& pool, LlmServer& server, ClientEnd end) {
+  constexpr int kMostLate = 1;
+  if (end == ClientEnd::kNoConnection) pool.mark_down(server, "no connection");
+  if (end == ClientEnd::kNoAnswer) pool.mark_down(server, "no answer to /health");
+  if (end == ClientEnd::kLate && ++server.times_late > kMostLate) {
+    pool.mark_down(server, "/health is late");
+  }
+  server.is_asked = false;
+}
+
+}  // namespace
 
 HealthChecks::HealthChecks(const HealthOptions& options, ServerPool& pool, HttpClient& client)
-    : options_(options), client_(client) {
-  for (std::size_t i = 0; i < pool.size(); ++i) {
-    probes_.push_back(std::make_shared<Probe>(pool, i));
-  }
+    : options_(options), pool_(pool), client_(client) {
   try {
     thread_ = std::jthread([this](const std::stop_token& ends) { run(ends); });
   } catch (const std::system_error& error) {
@@ -53,32 +43,50 @@ HealthChecks::HealthChecks(const HealthOptions& options, ServerPool& pool, HttpC
 
 HealthChecks::~HealthChecks() = default;
 
+void HealthChecks::ask_now() noexcept {
+  {
+    const std::lock_guard lock(mutex_);
+    is_asked_now_ = true;
+  }
+  wakes_.notify_one();
+}
+
 void HealthChecks::run(const std::stop_token& ends) {
   while (!ends.stop_requested()) {
-    for (const auto& probe : probes_) {
-      try {
-        if (!probe->is_asked.exchange(true)) ask(probe);
-      } catch (const std::bad_alloc&) {
-        probe->is_asked = false;  // and is asked the next time
-      }
+    try {
+      for (const ServerPool::Server& server : pool_.servers()) ask(server);
+    } catch (const std::bad_alloc&) {  // NOLINT: they are asked the next time
     }
     std::unique_lock lock(mutex_);
-    wakes_.wait_for(lock, ends, options_.interval, [] { return false; });
+    wakes_.wait_for(lock, ends, options_.interval, [this] { return is_asked_now_; });
+    is_asked_now_ = false;
   }
 }
 
-void HealthChecks::ask(const std::shared_ptr<Probe>& probe) {
-  ClientRequest request{.method = "GET",
-                        .url = probe->pool.url(probe->server) + "/health",
-                        .headers = {},
-                        .body = {},
-                        .connect_timeout = options_.timeout,
-                        .head_until = Clock::now() + options_.timeout,
-                        .idle_timeout = options_.timeout};
-  client_.start(client_.make_id(), std::move(request),
-                {.on_head = [probe](const ClientHead& h) { return probe->take_status(h.status); },
-                 .on_data = [](std::string_view) { return true; },
-                 .on_end = [probe](ClientEnd end) { probe->take_end(end); }});
+void HealthChecks::ask(const ServerPool::Server& server) {
+  if (server->is_asked.exchange(true)) return;
+  try {
+    ClientRequest request{.method = "GET",
+                          .url = server->url() + "/health",
+                          .address = server->address(),
+                          .headers = {},
+                          .body = {},
+                          .connect_timeout = options_.timeout,
+                          .head_until = Clock::now() + options_.timeout,
+                          .idle_timeout = options_.timeout};
+    client_.start(
+        client_.make_id(), std::move(request),
+        {.on_head =
+             [&pool = pool_, server](const ClientHead& head) {
+               take_status(pool, *server, head.status);
+               return true;
+             },
+         .on_data = [](std::string_view) { return true; },
+         .on_end = [&pool = pool_, server](ClientEnd end) { take_end(pool, *server, end); }});
+  } catch (const std::bad_alloc&) {
+    server->is_asked = false;
+    throw;
+  }
 }
 
 }  // namespace fovea::serve

@@ -33,6 +33,13 @@ TEST(MetricsText, EscapesValuesOfLabels) {
   EXPECT_THAT(text.text(), HasSubstr(R"(a{git="a\"b\\c\nd"} 1)"));
 }
 
+TEST(MetricsText, LeavesOutLabelsWithoutAValue) {
+  MetricsText text({});
+  text.gauge("a", "b");
+  text.sample(std::int64_t{1}, {{"x", ""}, {"y", "z"}});
+  EXPECT_THAT(text.text(), HasSubstr(R"(a{y="z"} 1)"));
+}
+
 TEST(TimeHistogram, CountsIntoBucketsThatAddUp) {
   TimeHistogram histogram;
   for (const double seconds : {0.0001, 0.0005, 0.3, 0.4, 100.0}) histogram.observe(seconds);

@@ -83,13 +83,13 @@ class Server(http.server.ThreadingHTTPServer):
 class LanguageModel:
     """`behaviour(handler, request)` may answer in its place, and says whether it has."""
 
-    def __init__(self, name="llm", pause=0.0, behaviour=None):
+    def __init__(self, name="llm", pause=0.0, behaviour=None, address="127.0.0.1", port=0):
         self.name, self.pause, self.behaviour, self.health = name, pause, behaviour, 200
         self.lock, self.requests, self.headers = threading.Lock(), [], []
-        self.server = Server(("127.0.0.1", 0), Handler)
+        self.server = Server((address, port), Handler)
         self.server.model = self
         self.port = self.server.server_address[1]
-        self.url = f"http://127.0.0.1:{self.port}"
+        self.url = f"http://{address}:{self.port}"
         threading.Thread(target=self.server.serve_forever, daemon=True).start()
 
     def note(self, handler, request):

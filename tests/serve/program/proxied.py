@@ -7,10 +7,10 @@ from served import PATIENCE, PHOTO, Served, data_url, image, wait_until
 CHAT = "/v1/chat/completions"
 
 
-def proxy(*models, flags=(), settings=None, up=None):
+def proxy(*models, flags=(), settings=None, up=None, prefix=()):
     """A proxy that has found as many of its language models up as there are, or `up`."""
     urls = [part for model in models for part in ("--llm", model.url)]
-    server = Served(*urls, *flags, verb="proxy",
+    server = Served(*urls, *flags, verb="proxy", prefix=prefix,
                     settings={"llm-health-interval": 0.1, **(settings or {})})
     try:
         wait_until(lambda: server.metric("fovea_llm_up") == (len(models) if up is None else up))

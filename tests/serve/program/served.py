@@ -58,12 +58,13 @@ class Served:
     """A server on a port of its own; gone, with all that it started, when the block ends."""
 
     def __init__(self, *flags, wait=True, environment=None, settings=None, model=MODEL,
-                 verb="serve"):
-        """`settings` are what has no flag, by name. Without `wait` it may not even listen yet."""
+                 verb="serve", prefix=()):
+        """`settings` are what has no flag, by name. Without `wait` it may not even listen yet.
+        `prefix` is a command that executes the one behind it."""
         self.folder = tempfile.TemporaryDirectory()
         self.address_file = os.path.join(self.folder.name, "address")
         self.log = open(os.path.join(self.folder.name, "log"), "w+")
-        command = [PROGRAM, verb, model, "--device", "cpu", "--threads", "2", "--port", "0",
+        command = [*prefix, PROGRAM, verb, model, "--device", "cpu", "--threads", "2", "--port", "0",
                    "--address-file", self.address_file, "--served-model-name", "m", *flags]
         self.process = subprocess.Popen(command, stderr=self.log, stdout=self.log,
                                         env={**os.environ, **(environment or {}),

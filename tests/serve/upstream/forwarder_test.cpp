@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <future>
+#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
@@ -35,15 +36,21 @@ std::string chunk(const std::string& text) {
 class Model {
  public:
   using Behaviour = std::function<void(int socket)>;
-  explicit Model(Behaviour behaviour)
-      : behaviour_(std::move(behaviour)), server_([this](int socket, const std::string& head) {
-          if (head.starts_with("GET /health ")) return send_text(socket, http_reply(health, ""));
-          ++asked;
-          read_body(socket, head);
-          behaviour_(socket);
-        }) {}
+  explicit Model(Behaviour behaviour, const char* address = "127.0.0.1", std::uint16_t port = 0)
+      : behaviour_(std::move(behaviour)),
+        server_(
+            [this](int socket, const std::string& head) {
+              if (head.starts_with("GET /health ")) {
+                return send_text(socket, http_reply(health, ""));
+              }
+              ++asked;
+              read_body(socket, head);
+              behaviour_(socket);
+            },
+            address, port) {}
 
   [[nodiscard]] std::string url() const { return server_.url(""); }
+  [[nodiscard]] std::uint16_t port() const { return server_.port(); }
   std::vector<std::string> heads() { return server_.heads(); }
 
   std::atomic<int> asked = 0;
@@ -78,8 +85,9 @@ UpstreamOptions options_of(std::initializer_list<const Model*> models) {
 class Proxy {
  public:
   explicit Proxy(std::initializer_list<const Model*> models) : Proxy(options_of(models)) {}
-  explicit Proxy(const UpstreamOptions& options) : forwarder(options) {
-    wait_for_metric("fovea_llm_up", static_cast<double>(options.urls.size()));
+  explicit Proxy(const UpstreamOptions& options) : Proxy(options, options.urls.size()) {}
+  Proxy(const UpstreamOptions& options, std::size_t up) : forwarder(options) {
+    wait_for_metric("fovea_llm_up", static_cast<double>(up));
   }
   /// Until all samples of a metric together are that.
   void wait_for_metric(const std::string& name, double value) {
@@ -355,19 +363,96 @@ TEST(Forwarder, RefusesAFileWithoutCertificates) {
                             [&] { const Forwarder forwarder(options); });
 }
 
-TEST(Forwarder, RefusesUrlsThatLeadNowhere) {
-  const auto refusal = [](const std::string& part, std::vector<std::string> urls) {
-    fovea::test::expect_error(ErrorCode::kInvalidArgument, part, [&] {
-      UpstreamOptions options;
-      options.urls = urls;
-      const Forwarder forwarder(options);
-    });
-  };
-  refusal("needs --llm", {});
-  refusal("expected http://", {"localhost:8000"});
-  refusal("expected http://", {"http://a", "http://user:key@b"});
-  refusal("without a query", {"http://a/?x"});
-  refusal("without /v1", {"http://a/v1/"});
+/// The addresses of models.test, which is all that this resolver knows.
+class Resolver {
+ public:
+  void set(const std::vector<std::string>& addresses) {
+    const std::lock_guard lock(mutex_);
+    addresses_ = addresses;
+  }
+  HostAddresses answer(const std::string& name) {
+    const std::lock_guard lock(mutex_);
+    HostAddresses host{.outcome = HostAddresses::Outcome::kNoHost, .addresses = {}};
+    if (name != "models.test" || addresses_.empty()) return host;
+    host.outcome = HostAddresses::Outcome::kFound;
+    for (const std::string& address : addresses_) {
+      host.addresses.push_back(*parse_address(address));
+    }
+    return host;
+  }
+  UpstreamOptions options(std::uint16_t port) {
+    UpstreamOptions options;
+    options.urls = {"dns+http://models.test:" + std::to_string(port)};
+    options.health.interval = std::chrono::milliseconds(10);
+    options.discovery = {.interval = std::chrono::milliseconds(10),
+                         .ask = [this](const std::string& name) { return answer(name); }};
+    return options;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::vector<std::string> addresses_;
+};
+
+TEST(Forwarder, SendsToTheServersBehindAName) {
+  Resolver resolver;
+  Model one(kAnswers);
+  Model two(kAnswers, "127.0.0.2", one.port());
+  Model three(kAnswers, "127.0.0.3", one.port());
+  resolver.set({"127.0.0.1", "127.0.0.2", "127.0.0.3"});
+  Proxy proxy(resolver.options(one.port()), 3);
+  for (int i = 0; i < 9; ++i) EXPECT_EQ(Sent(proxy).body(), "text");
+  for (Model* const model : {&one, &two, &three}) {
+    EXPECT_EQ(model->asked, 3);
+    EXPECT_THAT(model->heads(),
+                testing::Each(HasSubstr("\r\nHost: models.test:" + std::to_string(one.port()))));
+  }
+}
+
+TEST(Forwarder, LetsARequestEndAtAServerThatIsGone) {
+  Resolver resolver;
+  std::promise<void> may_end;
+  std::shared_future<void> ends(may_end.get_future());
+  Model old([&](int socket) {
+    send_text(socket, kStreamHead + chunk("data: 1\n\n"));
+    ends.wait();
+    send_text(socket, chunk("data: 2\n\n") + "0\r\n\r\n");
+  });
+  Model fresh(kAnswers, "127.0.0.2", old.port());
+  resolver.set({"127.0.0.1"});
+  Proxy proxy(resolver.options(old.port()), 1);
+  Sent sent(proxy);
+  EXPECT_EQ(sent.reply().status, 200);
+  resolver.set({"127.0.0.2"});
+  while (fresh.heads().empty()) std::this_thread::yield();
+  proxy.wait_for_metric("fovea_llm_up", 1);
+  EXPECT_EQ(Sent(proxy).body(), "text") << "of the new one";
+  EXPECT_EQ(proxy.metric("fovea_llm_in_flight{llm=\"http://models.test:" +
+                         std::to_string(old.port()) + "\",address=\"127.0.0.1\"}"),
+            1);
+  may_end.set_value();
+  EXPECT_EQ(sent.body(), "data: 1\n\ndata: 2\n\n");
+  proxy.wait_for_metric("fovea_llm_in_flight", 0);
+  EXPECT_EQ(old.asked, 1);
+}
+
+TEST(Forwarder, WaitsForANameThatHasNoServersYet) {
+  Resolver resolver;
+  Model model(kAnswers);
+  Proxy proxy(resolver.options(model.port()), 0);
+  EXPECT_EQ(Sent(proxy).code(), "llm_down");
+  resolver.set({"127.0.0.1"});
+  proxy.wait_for_metric("fovea_llm_up", 1);
+  EXPECT_EQ(Sent(proxy).body(), "text");
+  resolver.set({});
+  EXPECT_EQ(Sent(proxy).body(), "text") << "what was known stays";
+}
+
+TEST(Forwarder, RefusesWhatIsNoUrl) {
+  UpstreamOptions options;
+  options.urls = {"localhost:8000"};
+  fovea::test::expect_error(ErrorCode::kInvalidArgument, "expected http://",
+                            [&] { const Forwarder forwarder(options); });
 }
 
 }  // namespace

@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <random>
+#include <ranges>
 #include <set>
 #include <string>
 #include <vector>
@@ -15,45 +17,48 @@
 namespace fovea::serve {
 namespace {
 
-using Tried = std::vector<std::size_t>;
+using Server = ServerPool::Server;
+using Tried = std::vector<Server>;
 
 /// Three servers that are up.
 class ServerPoolTest : public testing::Test {
  protected:
   ServerPoolTest() {
-    for (std::size_t i = 0; i < pool.size(); ++i) pool.mark_up(i);
+    for (const Server& server : pool.servers()) pool.mark_up(*server);
   }
-  std::size_t begin(const std::string& key = {}, const Tried& tried = {}) {
-    return pool.begin(key, tried).value();
+  Server begin(const std::string& key = {}, const Tried& tried = {}) {
+    return pool.begin(key, tried);
   }
-  void end(std::size_t server) { pool.end(server, UpstreamResult::kAnswered); }
+  void end(const Server& server) { pool.end(server, UpstreamResult::kAnswered); }
   std::string metrics() const {
     MetricsText text({});
     pool.write(text);
     return text.text();
   }
 
-  ServerPool pool{{"http://a", "http://b", "http://c"}};
+  const std::vector<std::string> urls{"http://a", "http://b", "http://c"};
+  ServerPool pool{urls};
 };
 
 TEST_F(ServerPoolTest, TakesNoneThatIsNotKnownToWork) {
-  ServerPool unknown({"http://a"});
+  ServerPool unknown(urls);
   EXPECT_FALSE(unknown.has_other({}));
-  EXPECT_EQ(unknown.begin("", {}), std::nullopt);
+  EXPECT_EQ(unknown.begin("", {}), nullptr);
 }
 
 TEST_F(ServerPoolTest, SpreadsRequestsEvenly) {
-  std::multiset<std::size_t> chosen;
+  std::multiset<Server> chosen;
   for (int i = 0; i < 9; ++i) chosen.insert(begin());
-  for (std::size_t server = 0; server < 3; ++server) EXPECT_EQ(chosen.count(server), 3U);
-  end(1);
-  EXPECT_EQ(begin(), 1U) << "the one with the fewest";
+  for (const Server& server : pool.servers()) EXPECT_EQ(chosen.count(server), 3U);
+  const Server second = pool.servers()[1];
+  end(second);
+  EXPECT_EQ(begin(), second) << "the one with the fewest";
 }
 
 TEST_F(ServerPoolTest, LetsIdleOnesTakeTurns) {
-  std::set<std::size_t> chosen;
+  std::set<Server> chosen;
   for (int i = 0; i < 3; ++i) {
-    const std::size_t server = begin();
+    const Server server = begin();
     chosen.insert(server);
     end(server);
   }
@@ -61,18 +66,20 @@ TEST_F(ServerPoolTest, LetsIdleOnesTakeTurns) {
 }
 
 TEST_F(ServerPoolTest, SendsAnImageToTheSameServer) {
-  const std::size_t first = begin("cat");
+  const Server first = begin("cat");
   for (int i = 0; i < 4; ++i) EXPECT_EQ(begin("cat"), first) << i;
   EXPECT_THAT(metrics(), testing::HasSubstr("fovea_llm_routed_total{sent=\"there\"} 5\n"));
 }
 
 TEST_F(ServerPoolTest, SendsAnImageToTheNextOfItsOrderWhenItsServerHasMuchMoreToDo) {
-  const std::size_t first = begin("cat");
+  const Server first = begin("cat");
   for (std::int64_t i = 0; i < ServerPool::kMostAhead; ++i) EXPECT_EQ(begin("cat"), first);
-  const std::size_t next = begin("cat");
+  const Server next = begin("cat");
   EXPECT_NE(next, first);
   for (std::int64_t i = 0; i < ServerPool::kMostAhead; ++i) EXPECT_EQ(begin("cat"), next);
-  EXPECT_EQ(begin("cat"), 3 - first - next) << "the last";
+  const Server last = begin("cat");
+  EXPECT_NE(last, first);
+  EXPECT_NE(last, next);
   EXPECT_THAT(metrics(), testing::HasSubstr("fovea_llm_routed_total{sent=\"there\"} 5\n"));
   EXPECT_THAT(metrics(), testing::HasSubstr("fovea_llm_routed_total{sent=\"elsewhere\"} 6\n"));
   end(first);
@@ -81,23 +88,26 @@ TEST_F(ServerPoolTest, SendsAnImageToTheNextOfItsOrderWhenItsServerHasMuchMoreTo
 }
 
 TEST_F(ServerPoolTest, CountsARequestThatIsSentAgainOnce) {
-  const std::size_t first = begin("cat");
+  const Server first = begin("cat");
   begin("cat", {first});
   EXPECT_THAT(metrics(), testing::HasSubstr("fovea_llm_routed_total{sent=\"there\"} 1\n"));
   EXPECT_THAT(metrics(), testing::HasSubstr("fovea_llm_routed_total{sent=\"elsewhere\"} 0\n"));
+}
+
+/// The server that an idle pool sends an image to.
+Server home(ServerPool& pool, const std::string& key) {
+  Server server = pool.begin(key, {});
+  pool.end(server, UpstreamResult::kAnswered);
+  return server;
 }
 
 /// The URL that an idle pool sends each of some images to.
 std::vector<std::string> homes(const std::vector<std::string>& urls,
                                const std::vector<std::string>& keys) {
   ServerPool pool(urls);
-  for (std::size_t i = 0; i < pool.size(); ++i) pool.mark_up(i);
+  for (const Server& server : pool.servers()) pool.mark_up(*server);
   std::vector<std::string> found;
-  for (const std::string& key : keys) {
-    const std::size_t server = pool.begin(key, {}).value();
-    pool.end(server, UpstreamResult::kAnswered);
-    found.push_back(pool.url(server));
-  }
+  for (const std::string& key : keys) found.push_back(home(pool, key)->url());
   return found;
 }
 
@@ -150,13 +160,9 @@ TEST(ServerPoolProperty, AServerThatIsDownIsAsOneThatIsGone) {
     const std::vector<std::string> urls = network(5);
     const std::vector<std::string> keys = random_keys(generator, 50);
     ServerPool pool(urls);
-    for (std::size_t i = 0; i < 4; ++i) pool.mark_up(i);
+    for (std::size_t i = 0; i < 4; ++i) pool.mark_up(*pool.servers()[i]);
     const std::vector<std::string> found = homes(network(4), keys);
-    for (std::size_t i = 0; i < keys.size(); ++i) {
-      const std::size_t server = pool.begin(keys[i], {}).value();
-      pool.end(server, UpstreamResult::kAnswered);
-      EXPECT_EQ(pool.url(server), found[i]);
-    }
+    for (std::size_t i = 0; i < keys.size(); ++i) EXPECT_EQ(home(pool, keys[i])->url(), found[i]);
   });
 }
 
@@ -176,15 +182,17 @@ TEST(ServerPoolProperty, ImagesAreSpreadEvenly) {
 
 TEST(ServerPoolProperty, NoServerHasMuchMoreToDoThanAnother) {
   test::for_all(20, [](std::mt19937_64& generator) {
-    const auto size = static_cast<std::size_t>(test::uniform(generator, 2, 8));
-    ServerPool pool(network(static_cast<std::int64_t>(size)));
-    for (std::size_t i = 0; i < size; ++i) pool.mark_up(i);
-    std::vector<std::int64_t> in_flight(size);
+    ServerPool pool(network(test::uniform(generator, 2, 8)));
+    std::map<Server, std::int64_t> in_flight;
+    for (const Server& server : pool.servers()) {
+      pool.mark_up(*server);
+      in_flight[server] = 0;
+    }
     const std::vector<std::string> keys = random_keys(generator, 3);  // all ask for the same few
     for (int i = 0; i < 300; ++i) {
-      const std::int64_t least = std::ranges::min(in_flight);
+      const std::int64_t least = std::ranges::min(in_flight | std::views::values);
       const auto key = static_cast<std::size_t>(test::uniform(generator, 0, 2));
-      const std::size_t server = pool.begin(keys[key], {}).value();
+      const Server server = pool.begin(keys[key], {});
       EXPECT_LE(in_flight[server] - least, std::max(ServerPool::kMostAhead, least / 4));
       ++in_flight[server];
     }
@@ -193,31 +201,32 @@ TEST(ServerPoolProperty, NoServerHasMuchMoreToDoThanAnother) {
 
 TEST_F(ServerPoolTest, AllowsAQuarterMoreWhereAllHaveMuchToDo) {
   for (int i = 0; i < 3 * 40; ++i) begin();
-  const std::size_t home = begin("cat");
+  const Server home = begin("cat");
   int ahead = 1;
   while (begin("cat") == home) ++ahead;
   EXPECT_EQ(ahead, 11) << "10 beyond 40";
 }
 
 TEST_F(ServerPoolTest, PassesOverTheTriedAndTheDown) {
-  const std::size_t first = begin("cat");
-  const std::size_t second = begin("cat", {first});
+  const Server first = begin("cat");
+  const Server second = begin("cat", {first});
   EXPECT_NE(second, first);
   const Tried both{first, second};
   EXPECT_TRUE(pool.has_other(both));
-  const std::size_t third = 3 - first - second;
-  pool.mark_down(third, "a test");
+  const Server third = begin("cat", both);
+  end(third);
+  pool.mark_down(*third, "a test");
   EXPECT_FALSE(pool.has_other(both));
-  EXPECT_EQ(pool.begin("", both), std::nullopt);
-  pool.mark_up(third);
+  EXPECT_EQ(pool.begin("", both), nullptr);
+  pool.mark_up(*third);
   EXPECT_EQ(begin("", both), third);
-  EXPECT_THAT(metrics(), testing::HasSubstr("fovea_llm_retries_total 2\n"));
+  EXPECT_THAT(metrics(), testing::HasSubstr("fovea_llm_retries_total 3\n"));
 }
 
 TEST_F(ServerPoolTest, CountsWhatBecomesOfRequests) {
-  const std::size_t server = begin();
-  pool.observe_first_byte(server, 0.2);
-  const std::string label = "{llm=\"" + pool.url(server) + "\"";
+  const Server server = begin();
+  ServerPool::observe_first_byte(*server, 0.2);
+  const std::string label = "{llm=\"" + server->url() + "\"";
   EXPECT_THAT(metrics(), testing::HasSubstr("fovea_llm_in_flight" + label + "} 1\n"));
   pool.end(server, UpstreamResult::kBroken);
   const std::string text = metrics();
@@ -226,6 +235,117 @@ TEST_F(ServerPoolTest, CountsWhatBecomesOfRequests) {
               testing::HasSubstr("fovea_llm_requests_total" + label + ",result=\"broken\"} 1\n"));
   EXPECT_THAT(text, testing::HasSubstr("fovea_llm_first_byte_seconds_count" + label + "} 1\n"));
   EXPECT_THAT(text, testing::HasSubstr("fovea_llm_up" + label + "} 1\n"));
+}
+
+/// Servers behind a name.
+class FoundServersTest : public testing::Test {
+ protected:
+  using Addresses = std::vector<std::string>;
+  bool set(const Addresses& addresses) { return pool.set_addresses("http://m:8000", addresses); }
+  void mark_all_up() {
+    for (const Server& server : pool.servers()) pool.mark_up(*server);
+  }
+  Addresses addresses() const {
+    Addresses found;
+    for (const Server& server : pool.servers()) found.push_back(server->address());
+    return found;
+  }
+  std::string metrics() const {
+    MetricsText text({});
+    pool.write(text);
+    return text.text();
+  }
+  static std::string sample(const std::string& name, const std::string& address,
+                            const std::string& value) {
+    return name + "{llm=\"http://m:8000\",address=\"" + address + "\"} " + value + "\n";
+  }
+
+  ServerPool pool{{}};
+};
+
+TEST_F(FoundServersTest, AreThereOnceTheyWork) {
+  EXPECT_TRUE(set({"10.0.0.1", "10.0.0.2"}));
+  EXPECT_EQ(pool.begin("cat", {}), nullptr);
+  mark_all_up();
+  const Server server = pool.begin("cat", {});
+  ASSERT_NE(server, nullptr);
+  EXPECT_EQ(server->url(), "http://m:8000");
+  EXPECT_THAT(addresses(), testing::Contains(server->address()));
+  EXPECT_FALSE(set({"10.0.0.2", "10.0.0.1"})) << "the same ones";
+  EXPECT_EQ(pool.begin("cat", {}), server);
+}
+
+TEST_F(FoundServersTest, StayForTheirRequestsWhenTheyAreGone) {
+  set({"10.0.0.1"});
+  mark_all_up();
+  const Server gone = pool.begin("cat", {});
+  EXPECT_TRUE(set({"10.0.0.2"}));
+  EXPECT_EQ(addresses(), Addresses{"10.0.0.2"});
+  mark_all_up();
+  pool.mark_up(*gone);  // an answer to /health that was on its way
+  EXPECT_EQ(pool.begin("cat", {})->address(), "10.0.0.2");
+  EXPECT_EQ(pool.begin("cat", Tried{pool.servers()[0]}), nullptr);
+  EXPECT_THAT(metrics(), testing::HasSubstr(sample("fovea_llm_in_flight", "10.0.0.1", "1")));
+  EXPECT_THAT(metrics(), testing::HasSubstr(sample("fovea_llm_up", "10.0.0.1", "0")));
+  pool.end(gone, UpstreamResult::kAnswered);
+  EXPECT_THAT(metrics(), testing::Not(testing::HasSubstr("10.0.0.1")));
+}
+
+TEST_F(FoundServersTest, ThatComeBackInTimeAreTheSame) {
+  set({"10.0.0.1"});
+  mark_all_up();
+  const Server server = pool.begin("cat", {});
+  set({});
+  EXPECT_FALSE(pool.has_other({}));
+  set({"10.0.0.1"});
+  EXPECT_FALSE(pool.has_other({})) << "it has to be healthy first";
+  mark_all_up();
+  EXPECT_EQ(pool.begin("cat", {}), server);
+}
+
+TEST_F(FoundServersTest, AreThoseOfTheirNameAlone) {
+  const std::vector<std::string> urls{"http://m:8000", "http://fixed:8000"};
+  ServerPool mixed(urls);
+  const Addresses one{"10.0.0.1"};
+  mixed.set_addresses("http://m:8000", one);
+  mixed.set_addresses("http://n:8000", one);
+  EXPECT_EQ(mixed.servers().size(), 4U) << "two names may lead to one address";
+  mixed.set_addresses("http://n:8000", {});
+  EXPECT_EQ(mixed.servers().size(), 3U);
+  mixed.set_addresses("http://m:8000", {});
+  EXPECT_EQ(mixed.servers().size(), 2U);
+}
+
+TEST(FoundServersProperty, OnlyTheShareOfThoseThatComeAndGoMoves) {
+  test::for_all(20, [](std::mt19937_64& generator) {
+    const auto random_set = [&generator] {
+      std::vector<std::string> addresses;
+      for (int i = 0; i < 12; ++i) {
+        if (test::uniform(generator, 0, 2) > 0) addresses.push_back("10.0.0." + std::to_string(i));
+      }
+      addresses.emplace_back("10.0.1.0");  // so that there is one
+      std::ranges::shuffle(addresses, generator);
+      return addresses;
+    };
+    ServerPool pool({});
+    const std::vector<std::string> keys = random_keys(generator, 50);
+    const auto homes_in = [&](const std::vector<std::string>& addresses) {
+      pool.set_addresses("http://m", addresses);
+      for (const Server& server : pool.servers()) pool.mark_up(*server);
+      std::vector<std::string> found;
+      for (const std::string& key : keys) found.push_back(home(pool, key)->address());
+      return found;
+    };
+    const std::vector<std::string> old_set = random_set();
+    const std::vector<std::string> before = homes_in(old_set);
+    const std::vector<std::string> new_set = random_set();
+    const std::vector<std::string> after = homes_in(new_set);
+    for (std::size_t i = 0; i < keys.size(); ++i) {
+      const bool went = std::ranges::find(new_set, before[i]) == new_set.end();
+      const bool came = std::ranges::find(old_set, after[i]) == old_set.end();
+      EXPECT_TRUE(before[i] == after[i] || went || came) << before[i] << " to " << after[i];
+    }
+  });
 }
 
 }  // namespace
