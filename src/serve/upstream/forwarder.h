@@ -48,9 +48,10 @@ class Forwarder {
   /// Sends a request to the language model that ServerPool chooses, and its answer to the client as
   /// it comes, with its status and headers. Returns at once. As long as nothing of an answer has
   /// been sent, it is sent to another one after a connection that could not be made or has ended
-  /// without the head of an answer, and after 502 and 503; to each at most once. Ends with the
-  /// client. What becomes of the rest: ApiError 503 "llm_down" if none is up, 502 "llm_failed" if
-  /// none is left, 504 "deadline_exceeded", 503 "draining".
+  /// without the head of an answer, and after 502 and 503; to each at most once, and to at most
+  /// four that there was a connection to. Ends with the client. What becomes of the rest: ApiError
+  /// 503 "llm_down" if none is up, 502 "llm_failed" if none is left, 504 "deadline_exceeded", 503
+  /// "draining".
   void forward(std::shared_ptr<Exchange> exchange, ForwardedCall call);
   /// @throws ApiError(503, "llm_down") if no language model is up: spares work that nobody would
   /// use.

@@ -13,6 +13,9 @@ namespace fovea::serve {
 namespace {
 
 constexpr int kBadGateway = 502;
+/// Most servers that get one request. All may be full at once, and a request to each of a thousand
+/// would be what fills them.
+constexpr int kMostGiven = 4;
 constexpr int kUnavailable = 503;
 
 UpstreamResult result_of(ClientEnd end, bool is_unavailable) {
@@ -90,6 +93,7 @@ void Forwarding::attempt() {
   if (!server) throw llm_down();
   tried_.push_back(server);  // has room
   is_unavailable_ = false;
+  ++times_given_;
   sent_ = Clock::now();
   const HttpClient::Id id = parts_.client.make_id();
   id_ = id;
@@ -120,11 +124,15 @@ ClientRequest Forwarding::request() const {
           .idle_timeout = parts_.options.idle_timeout};
 }
 
+bool Forwarding::may_ask_another() const noexcept {
+  return times_given_ < kMostGiven && parts_.pool.has_other(tried_);
+}
+
 bool Forwarding::take_head(const ClientHead& head) {
   const std::chrono::duration<double> since = Clock::now() - sent_;
   ServerPool::observe_first_byte(*tried_.back(), since.count());
   const bool is_down = head.status == kBadGateway || head.status == kUnavailable;
-  is_unavailable_ = is_down && parts_.pool.has_other(tried_);
+  is_unavailable_ = is_down && may_ask_another();
   if (is_unavailable_) return false;
   stream_ = std::make_shared<ReplyStream>([&client = parts_.client, id = id_.load()](bool more) {
     if (more) {
@@ -159,7 +167,10 @@ bool Forwarding::take_data(std::string_view bytes) {
 void Forwarding::take_end(ClientEnd end) noexcept {
   const ServerPool::Server& server = tried_.back();
   parts_.pool.end(server, result_of(end, is_unavailable_));
-  if (end == ClientEnd::kNoConnection) parts_.pool.mark_down(*server, "no connection");
+  if (end == ClientEnd::kNoConnection) {
+    parts_.pool.mark_down(*server, "no connection");
+    --times_given_;
+  }
   if (stream_) return end_stream(end);
   const std::shared_ptr<Exchange> exchange = exchange_;
   try {
@@ -179,9 +190,9 @@ void Forwarding::go_on(ClientEnd end) {
       throw ApiError(503, "draining", "the server is stopping");
     default: break;
   }
-  if (parts_.pool.has_other(tried_)) return attempt();
+  if (may_ask_another()) return attempt();
   throw ApiError(kBadGateway, "llm_failed",
-                 std::string("the language model ") + reason_of(end) + ", and no other is left (" +
+                 std::string("the language model ") + reason_of(end) + ", and no other is asked (" +
                      std::to_string(tried_.size()) + " tried)");
 }
 

@@ -38,6 +38,7 @@ class Forwarding : public std::enable_shared_from_this<Forwarding> {
   /// Sends it to a server that has not been tried. @throws ApiError if there is none.
   void attempt();
   [[nodiscard]] ClientRequest request() const;
+  [[nodiscard]] bool may_ask_another() const noexcept;
   [[nodiscard]] bool take_head(const ClientHead& head);
   [[nodiscard]] bool take_data(std::string_view bytes);
   void take_end(ClientEnd end) noexcept;
@@ -54,6 +55,7 @@ class Forwarding : public std::enable_shared_from_this<Forwarding> {
   const std::string request_id_;
   const Headers headers_;
   std::vector<ServerPool::Server> tried_;  ///< the last of them has it
+  int times_given_ = 0;                    ///< without those that there was no connection to
   Clock::time_point sent_;
   std::atomic<HttpClient::Id> id_ = 0;
   std::optional<std::stop_callback<Stop>> on_gone_;

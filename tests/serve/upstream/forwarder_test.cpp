@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <future>
+#include <list>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -217,6 +218,32 @@ TEST(Forwarder, SaysWhyAllHaveFailed) {
   EXPECT_THAT(sent.body(), HasSubstr("2 tried"));
   EXPECT_EQ(sent.code(), "llm_failed");
   EXPECT_EQ(one.asked + other.asked, 2);
+}
+
+TEST(Forwarder, GivesARequestToFourServersAtMost) {
+  std::list<Model> full;
+  UpstreamOptions options = options_of({});
+  for (int i = 0; i < 6; ++i) {
+    options.urls.push_back(full.emplace_back(answering(http_reply(503, "full"))).url());
+  }
+  Proxy proxy(options);
+  EXPECT_EQ(Sent(proxy, "cat").body(), "full");
+  int asked = 0;
+  for (const Model& model : full) asked += model.asked;
+  EXPECT_EQ(asked, 4);
+}
+
+TEST(Forwarder, DoesNotCountServersThatItCannotReach) {
+  std::list<Model> gone;
+  UpstreamOptions options = options_of({});
+  for (int i = 0; i < 6; ++i) options.urls.push_back(gone.emplace_back(kAnswers).url());
+  Model last(kAnswers);
+  options.urls.push_back(last.url());
+  options.health.interval = std::chrono::minutes(10);
+  Proxy proxy(options);
+  gone.clear();
+  for (int i = 0; i < 3; ++i) EXPECT_EQ(Sent(proxy).body(), "text");
+  EXPECT_EQ(last.asked, 3);
 }
 
 TEST(Forwarder, NeverAsksAgainOnceAnAnswerHasBegun) {
