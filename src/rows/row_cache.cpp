@@ -48,19 +48,32 @@ RowCache::RowCache(std::span<Device* const> devices, std::int64_t device_bytes,
   tiers_.emplace_back(nullptr, host_memory(*devices.front(), static_cast<std::size_t>(host_bytes)));
 }
 
+RowCache::Tier* RowCache::find_for(Claim& claim) {
+  for (Tier& tier : tiers_) {
+    const Entries::Entry* const entry = tier.entries.pin(claim.key_);
+    if (entry == nullptr) continue;
+    claim.rows_ = entry->value;
+    claim.is_pinned_ = true;
+    claim.turn_ = Turn::kRead;
+    claim.use_ = CacheUse::kHit;
+    return &tier;
+  }
+  return nullptr;
+}
+
+std::optional<RowCache::Claim> RowCache::find(const std::string& key) {
+  std::optional<Claim> claim(Claim(*this, key, nullptr));  // before the lock, as below
+  const std::lock_guard lock(mutex_);
+  if (find_for(*claim) == nullptr) return std::nullopt;
+  return claim;
+}
+
 RowCache::Claim RowCache::claim(const std::string& key, const void* call) {
   Claim claim(*this, key, call);  // before the lock, which its end takes
   const std::lock_guard lock(mutex_);
   ++counts_.queries;
-  for (Tier& tier : tiers_) {
-    const Entries::Entry* const entry = tier.entries.find(key);
-    if (entry == nullptr) continue;
-    claim.rows_ = entry->value;
-    tier.entries.pin(key);
-    claim.is_pinned_ = true;
-    claim.turn_ = Turn::kRead;
-    claim.use_ = CacheUse::kHit;
-    ++tier.counts.hits;
+  if (Tier* const tier = find_for(claim)) {
+    ++tier->counts.hits;
     ++counts_.hits;
     return claim;
   }
@@ -86,9 +99,9 @@ RowCache::Tier& RowCache::tier_of(const Device& device) {
   return *found;
 }
 
-RowCache::Place RowCache::reserve(const Device& device, std::size_t bytes) {
+RowCache::Place RowCache::reserve(std::initializer_list<Tier*> tiers, std::size_t bytes) {
   const std::lock_guard lock(mutex_);
-  for (Tier* const tier : {&tier_of(device), &host()}) {
+  for (Tier* const tier : tiers) {
     if (auto slot = make_room(*tier, bytes)) return {tier, std::move(slot)};
   }
   return {};

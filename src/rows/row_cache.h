@@ -3,6 +3,7 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
+#include <initializer_list>
 #include <list>
 #include <memory>
 #include <mutex>
@@ -53,6 +54,8 @@ class RowCache {
   /// The claim of a caller to the rows of a key. The cache must outlive it.
   /// @param call what claims of one call have in common; null: this one has nothing.
   [[nodiscard]] Claim claim(const std::string& key, const void* call = nullptr);
+  /// A claim to rows that are here, to read them; nothing if they are not. Counts as no query.
+  [[nodiscard]] std::optional<Claim> find(const std::string& key);
   [[nodiscard]] EncoderCacheStats stats() const;
 
  private:
@@ -100,10 +103,12 @@ class RowCache {
   /// What a slot for so many bytes takes of its tier.
   [[nodiscard]] static std::int64_t cost_of(std::size_t bytes);
   [[nodiscard]] Tier& tier_of(const Device& device);
-  /// A slot for rows of a device: there, or else on the host; null if there is no room.
-  [[nodiscard]] Place reserve(const Device& device, std::size_t bytes);
+  /// A slot in the first of some tiers that has room; null if none has.
+  [[nodiscard]] Place reserve(std::initializer_list<Tier*> tiers, std::size_t bytes);
 
   // All of these under the mutex.
+  /// Has a claim read the rows of its key. @return the tier that they are in; null: in none.
+  [[nodiscard]] Tier* find_for(Claim& claim);
   /// A slot, for which others may have to leave; null if all leaving would not do.
   [[nodiscard]] std::shared_ptr<RowSlot> make_room(Tier& tier, std::size_t bytes);
   /// Takes an entry out of its tier: to the host, if it is on a device and there is room.
@@ -153,8 +158,15 @@ class RowCache::Claim {
   /// then the end, when they are there for others. @param device any of those that will store.
   void begin_store(Device& device, std::int64_t rows, std::int64_t width, DType dtype);
   /// @param rows some of those that begin_store has made room for. @param first of them.
-  void store_part(Device& device, Stream& queue, const TensorView& rows, std::int64_t first) const;
+  void store_part(Device& device, Stream& queue, const ConstTensorView& rows,
+                  std::int64_t first) const;
   void end_store();
+  /// kEncode: puts rows that somebody else has encoded into host memory, or that of a device where
+  /// there is none: then they are there for others, and the turn is kRead. Waits until they are
+  /// copied, behind what `queue` holds. @param item what is known of it. @param rows in host
+  /// memory. @return false if no tier has room: then nothing has changed.
+  [[nodiscard]] bool fill(Device& device, Stream& queue, const Embedding& item,
+                          const ConstTensorView& rows);
   /// kEncode: tells those who wait that the item has failed; the next one who asks encodes it anew.
   /// Nothing after store().
   void fail(const Error& error);

@@ -123,11 +123,11 @@ void RowCache::Claim::begin_store(Device& device, std::int64_t rows, std::int64_
   rows_->facts.width = width;
   rows_->dtype = dtype;
   const std::size_t bytes = static_cast<std::size_t>(rows * width) * size_of(dtype);
-  place_ = cache_->reserve(device, bytes);
+  place_ = cache_->reserve({&cache_->tier_of(device), &cache_->host()}, bytes);
   if (!place_.slot) place_.slot = slot_for_others(device, bytes);
 }
 
-void RowCache::Claim::store_part(Device& device, Stream& queue, const TensorView& rows,
+void RowCache::Claim::store_part(Device& device, Stream& queue, const ConstTensorView& rows,
                                  std::int64_t first) const {
   if (!place_.slot) return;
   const auto before = static_cast<std::size_t>(first * rows.shape[1]) * size_of(rows.dtype);
@@ -155,6 +155,31 @@ void RowCache::Claim::end_store() {
     }
   }
   end();
+}
+
+bool RowCache::Claim::fill(Device& device, Stream& queue, const Embedding& item,
+                           const ConstTensorView& rows) {
+  place_ = cache_->reserve({&cache_->host(), &cache_->tier_of(device)}, rows.bytes());
+  if (!place_.slot) return false;
+  describe(item);
+  rows_->facts.rows = rows.shape[0];
+  rows_->facts.width = rows.shape[1];
+  rows_->dtype = rows.dtype;
+  store_part(device, queue, rows, 0);
+  queue.synchronize();  // the caller's memory is free again
+  const Place place = std::exchange(place_, {});
+  const std::lock_guard lock(cache_->mutex_);
+  rows_->slot = place.slot;
+  place.tier->entries.put(key_, *rows_, cost_of(place.slot->bytes()));
+  place.tier->entries.pin(key_, flight_->waiting + 1);
+  flight_->is_kept = is_pinned_ = true;
+  flight_->rows = rows_;
+  cache_->end(key_, *flight_);
+  flight_.reset();
+  ++cache_->counts_.hits;
+  turn_ = Turn::kRead;
+  use_ = CacheUse::kHit;
+  return true;
 }
 
 void RowCache::Claim::fail(const Error& error) {

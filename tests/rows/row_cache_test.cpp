@@ -328,5 +328,75 @@ TEST_F(RowCacheTest, AnInterruptEndsWaitingAndNothingElse) {
   expect_rows(cache.claim("a"), 'a', 4);
 }
 
+/// Rows that came from elsewhere, and what is known of them.
+struct Foreign {
+  explicit Foreign(char key, std::int64_t units) : rows(units * kUnit, static_cast<float>(key)) {
+    item.grid_thw = {1, 2, 3};
+  }
+  TierRows rows;
+  Embedding item;
+};
+
+TEST_F(RowCacheTest, IsFilledWithRowsOfOthers) {
+  for (const bool on_host : {true, false}) {
+    RowCache cache = on_host ? cache_of(10, 10) : cache_of(10, 0);
+    Foreign foreign('a', 4);
+    {
+      RowCache::Claim claim = cache.claim("a");
+      ASSERT_TRUE(claim.fill(*device_, *queue_, foreign.item, foreign.rows.view()));
+      EXPECT_EQ(claim.use(), CacheUse::kHit);
+      EXPECT_EQ(claim.facts().grid_thw, foreign.item.grid_thw);
+      EXPECT_EQ(claim.slot().device() == nullptr, on_host);
+      expect_rows(claim, 'a', 4);
+    }
+    expect_rows(cache.claim("a"), 'a', 4);
+    const EncoderCacheStats stats = cache.stats();
+    EXPECT_EQ(stats.hits, 2);
+    EXPECT_EQ(stats.queries, 2);
+    EXPECT_EQ(stats.misses + stats.bypasses, 0);
+    EXPECT_EQ(stats.freeable_bytes, stats.bytes) << "nobody reads them";
+  }
+}
+
+TEST_F(RowCacheTest, GivesRowsOfOthersToThoseWhoWait) {
+  RowCache cache = cache_of(0, 10);
+  Foreign foreign('a', 4);
+  RowCache::Claim claim = cache.claim("a");
+  RowCache::Claim waits = cache.claim("a");
+  ASSERT_EQ(waits.turn(), Turn::kWait);
+  ASSERT_TRUE(claim.fill(*device_, *queue_, foreign.item, foreign.rows.view()));
+  waits.wait();
+  expect_rows(waits, 'a', 4);
+  EXPECT_EQ(waits.use(), CacheUse::kJoin);
+}
+
+TEST_F(RowCacheTest, IsNotFilledWithWhatHasNoRoom) {
+  RowCache cache = cache_of(2, 3);
+  Foreign foreign('a', 4);
+  RowCache::Claim claim = cache.claim("a");
+  EXPECT_FALSE(claim.fill(*device_, *queue_, foreign.item, foreign.rows.view()));
+  EXPECT_EQ(claim.turn(), Turn::kEncode);
+  store(claim, 'a', 2);
+  expect_rows(cache.claim("a"), 'a', 2);
+}
+
+TEST_F(RowCacheTest, FindsRowsWithoutCounting) {
+  RowCache cache = cache_of(0, 10);
+  EXPECT_FALSE(cache.find("a"));
+  EXPECT_EQ(cache.claim("a").turn(), Turn::kEncode) << "nobody is waited for";
+  store(cache, "a", 10);
+  const EncoderCacheStats before = cache.stats();
+  {
+    const std::optional<RowCache::Claim> found = cache.find("a");
+    ASSERT_TRUE(found);
+    expect_rows(*found, 'a', 10);
+    RowCache::Claim other = cache.claim("b");
+    store(other, 'b', 10);
+    EXPECT_TRUE(cache.find("a")) << "it stays while it is read";
+  }
+  EXPECT_EQ(cache.stats().hits, before.hits);
+  EXPECT_EQ(cache.stats().queries, before.queries + 1) << "of the other one";
+}
+
 }  // namespace
 }  // namespace fovea
