@@ -221,6 +221,14 @@ constexpr auto option_table(std::type_identity<EngineOptions>) {
              "Keep such rows in so many bytes of each device, in front of the host's: "
              "512M, 2Gi; 0: none",
              detail::kOfCache),
+      option("shared_rows", &EngineOptions::shared_rows,
+             "Share rows with other processes: a folder, or redis://HOST:PORT/DB of a Redis or "
+             "Valkey server, which the cache asks for what it does not have",
+             {.heading = kDeviceHeading, .is_path = true}),
+      option("shared_rows_bytes", &EngineOptions::shared_rows_bytes,
+             "Bytes of all files in a folder of shared rows together", detail::kOfDevice),
+      option("shared_rows_seconds", &EngineOptions::shared_rows_seconds,
+             "How long a Redis server keeps shared rows after they were stored", detail::kOfDevice),
       option_part(&EngineOptions::graphs),
       option("max_num_batched_tokens", &EngineOptions::max_num_batched_tokens,
              "Upper end of inferred token budgets",

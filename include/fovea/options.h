@@ -193,6 +193,15 @@ struct EngineOptions {
   /// there is no room for any more goes to the host memory above, if there is some. Of a CPU the
   /// device memory is host memory. 0: none.
   std::int64_t encoder_device_cache_size = 0;
+  /// Where engines of several processes and machines share rows (docs/encoder_cache.md): a folder,
+  /// or "redis://HOST:PORT/DB" of a Redis or Valkey server. The caches above ask it for what they
+  /// do not have, and it gets what the engine encodes. Empty: nowhere. Error(kInvalidArgument)
+  /// without one of these caches.
+  std::string shared_rows = {};
+  /// Bytes of all files in a folder of shared rows together.
+  std::int64_t shared_rows_bytes = std::int64_t{64} << 30;
+  /// How long a Redis server keeps rows after they were stored.
+  std::int64_t shared_rows_seconds = std::int64_t{24} * 60 * 60;
   AttentionBackend attention = AttentionBackend::kAuto;
   Quantization quantization = Quantization::kNone;  ///< Error(kUnsupported) where it cannot run
   /// Error(kUnsupported) for float32 on a GPU. With kInt8 it holds for what stays without 8 bits.

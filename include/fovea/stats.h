@@ -43,10 +43,21 @@ struct CacheTierStats {
   std::int64_t evictions = 0;  ///< items that had to leave, for the host or for good
 };
 
+/// What became of the items that an encoder cache looked for in the place where several processes
+/// share rows, and of those that it gave there.
+struct SharedRowsStats {
+  bool is_asked = true;         ///< else it is passed over, as it has not answered
+  std::int64_t hits = 0;        ///< items whose rows were there
+  std::int64_t misses = 0;      ///< items whose rows were not there, or not whole
+  std::int64_t skipped = 0;     ///< items that it was not asked for, or gave no answer for in time
+  std::int64_t stored = 0;      ///< items that it has got
+  std::int64_t not_stored = 0;  ///< items that it has not got: gone before, refused, too late
+};
+
 /// What the encoder cache did for an item, as EncoderCacheStats counts items.
 enum class CacheUse : std::uint8_t {
   kNotAsked,  ///< there is none, or the call went past it
-  kHit,       ///< the rows were there, or another item of the call has the same
+  kHit,       ///< the rows were there, or shared, or another item of the call has the same
   kJoin,      ///< another call was encoding the same item
   kMiss,      ///< encoded and kept, or failed
   kBypass,    ///< encoded and not kept
@@ -61,7 +72,7 @@ struct EncoderCacheStats {
   std::int64_t rows = 0;
   std::int64_t items = 0;
   std::int64_t queries = 0;
-  std::int64_t hits = 0;       ///< the rows were here, or another item of the call has the same
+  std::int64_t hits = 0;       ///< the rows were here, or shared, or are those of another item
   std::int64_t joins = 0;      ///< another call was encoding the same item
   std::int64_t misses = 0;     ///< encoded and kept, or failed
   std::int64_t bypasses = 0;   ///< encoded and not kept: no room, a long video, a changed file
@@ -69,6 +80,7 @@ struct EncoderCacheStats {
   std::int64_t waiting = 0;    ///< for rows that another call encodes, at the moment
   CacheTierStats device;       ///< of all devices together
   CacheTierStats host;
+  std::optional<SharedRowsStats> shared;  ///< absent: rows are shared nowhere
 
   /// Part of the items that were not encoded, 0 without items.
   [[nodiscard]] double hit_rate() const {

@@ -18,6 +18,13 @@ DType to_dtype(RowDType dtype) noexcept {
   return DType::kF32;
 }
 
+std::optional<RowDType> to_row_dtype(DType dtype) noexcept {
+  for (const RowDType type : {RowDType::kFloat32, RowDType::kBFloat16, RowDType::kFloat16}) {
+    if (to_dtype(type) == dtype) return type;
+  }
+  return std::nullopt;
+}
+
 void convert_rows(DType from, const std::byte* source, DType dtype, std::byte* out,
                   std::size_t count) noexcept {
   if (count == 0) return;  // there may be no memory at all

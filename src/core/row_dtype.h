@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 
 #include "fovea/options.h"
 #include "fovea/tower/core/dtype.h"
@@ -9,6 +10,8 @@ namespace fovea {
 
 /// The DType of a RowDType.
 [[nodiscard]] DType to_dtype(RowDType dtype) noexcept;
+/// The inverse; absent for a DType that rows do not have.
+[[nodiscard]] std::optional<RowDType> to_row_dtype(DType dtype) noexcept;
 
 /// Copies `count` elements of a float dtype, converting them through f32, rounded to nearest even.
 /// The ranges must not overlap.

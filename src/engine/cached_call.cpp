@@ -1,7 +1,14 @@
 // The items of a call and the encoder cache.
 #include "engine/cached_call.h"
 
+#include <algorithm>
+#include <iterator>
+#include <memory>
+#include <span>
 #include <string_view>
+#include <vector>
+
+#include "core/interrupt.h"
 
 namespace fovea {
 
@@ -29,6 +36,30 @@ CachedCall::CachedCall(RowCache* cache, Call& call) : call_(call) {
       sort(item);
     } else {
       to_encode_.push_back(&item);
+    }
+  }
+}
+
+void CachedCall::look_in(SharedRows& shared, Device& device) {
+  constexpr std::size_t kAtOnce = 4;  // whose rows are in memory beside the cache
+  Selection claimed;
+  std::ranges::copy_if(to_encode_, std::back_inserter(claimed),
+                       [](const Item* item) { return item->claim.has_value(); });
+  const std::unique_ptr<Stream> queue = claimed.empty() ? nullptr : device.create_copy_stream();
+  std::span<Item* const> left(claimed);
+  for (bool has_room = true; has_room && !left.empty();) {
+    const auto items = left.first(std::min(kAtOnce, left.size()));
+    left = left.subspan(items.size());
+    check_interrupt();
+    std::vector<std::string> keys;
+    for (const Item* item : items) keys.push_back(item->cache_key());
+    const std::vector<std::optional<RowEntry>> entries = shared.find(keys);
+    for (std::size_t i = 0; i < items.size() && has_room; ++i) {
+      if (!entries[i]) continue;
+      has_room = items[i]->claim->fill(device, *queue, entries[i]->facts, entries[i]->rows());
+      if (!has_room) break;
+      std::erase(to_encode_, items[i]);
+      found_.push_back(items[i]);
     }
   }
 }

@@ -5,6 +5,7 @@
 #include "engine/call.h"
 #include "engine/item.h"
 #include "rows/row_cache.h"
+#include "rows/shared/shared_rows.h"
 
 namespace fovea {
 
@@ -17,6 +18,11 @@ class CachedCall {
   /// Claims the items that have a key and have not failed.
   /// @param cache null if no item has a key. Both must outlive this object.
   CachedCall(RowCache* cache, Call& call);
+
+  /// Looks for the items that are to be encoded in the place that several processes share. Those
+  /// that are there, and have room in the cache, are found. @param device any of the engine.
+  /// @throws as check_interrupt; Error of the device.
+  void look_in(SharedRows& shared, Device& device);
 
   /// The items that this call has to encode next.
   [[nodiscard]] const Selection& to_encode() const noexcept { return to_encode_; }

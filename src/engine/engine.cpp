@@ -52,6 +52,7 @@ std::vector<Embedding> Engine::Impl::encode(ItemView media, const EncodeOptions&
   if (row_cache && how.use_cache && !how.enforce_eager) find_keys(call);
   CachedCall cached(row_cache.get(), call);
   try {
+    if (shared_rows) cached.look_in(*shared_rows, *backends.front().device);
     do {
       run(call, cached);
     } while (cached.wait_for_others());
@@ -65,6 +66,7 @@ std::vector<Embedding> Engine::Impl::encode(ItemView media, const EncodeOptions&
     result.key = rows_key(*item.key, item.media->modality, item.target.dtype, options);
   }
   for (const Destinations& copy : how.copies) copy_rows(call, copy);
+  if (shared_rows) share(call);
   call.tell(std::ssize(call.items));
   return std::move(call.results);
 }
@@ -321,6 +323,7 @@ Stats Engine::stats() const try {
     stats.miss_reasons[std::string(to_string(MissReason::kPrecomputed))] += items;
   }
   if (impl_->row_cache) stats.encoder_cache = impl_->row_cache->stats();
+  if (impl_->shared_rows) stats.encoder_cache.shared = impl_->shared_rows->stats();
   stats.skipped += stats.encoder_cache.hits + stats.encoder_cache.joins;
   stats.energy_joules = impl_->energy_joules();
   return stats;

@@ -29,6 +29,7 @@
 #include "rows/batch_memory.h"
 #include "rows/row_cache.h"
 #include "rows/row_mover.h"
+#include "rows/shared/shared_rows.h"
 
 namespace fovea {
 
@@ -77,6 +78,8 @@ struct Engine::Impl {
             .pruning = pruning_of(options),
             .processors = &processors};
   }
+  /// The dtype in which a tower leaves rows.
+  [[nodiscard]] RowDType tower_dtype() const;
   /// All devices are of one kind.
   [[nodiscard]] bool on_host() const { return backends.front().device->properties().host_memory; }
 
@@ -109,11 +112,18 @@ struct Engine::Impl {
   std::atomic<std::int64_t> precomputed_items{0};  // came as rows: no replica counts them
   Spares<GroupSession> sessions;                   // one per call that runs
   Spares<BatchMemory> gathers;                     // one per call of several ranks
+  std::unique_ptr<SharedRows> shared_rows;  // null: nowhere; last: it reads the cache on its thread
 
  private:
   void load(const WeightTensors* tensors);
   /// Makes the encoder cache that the options ask for, and names the model for it.
   void make_cache(const checkpoint::WeightSource& weights);
+  /// Makes the place that the options share rows in, behind the cache.
+  void share_rows();
+  /// The rows of the encoder cache for a key, as the tower leaves them.
+  [[nodiscard]] std::optional<Embedding> cached_rows(const std::string& key);
+  /// Has the rows that this call has encoded shared with other processes.
+  void share(const Call& call);
   /// One line about what was loaded, where, and the sizes of its graphs.
   void log_initialized();
   // What encode() does, in order.

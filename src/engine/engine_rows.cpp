@@ -74,6 +74,29 @@ Selection Engine::Impl::take_found(Call& call, CachedCall& cached) {
   return found;
 }
 
+RowDType Engine::Impl::tower_dtype() const {
+  return to_row_dtype(backends.front().device->properties().activation_dtype).value();
+}
+
+std::optional<Embedding> Engine::Impl::cached_rows(const std::string& key) {
+  std::optional<RowCache::Claim> claim = row_cache->find(key);
+  if (!claim) return std::nullopt;
+  Embedding item = claim->facts();
+  const SessionOfCall session(sessions, {});
+  std::vector<RowMove> moves;
+  moves.emplace_back(std::move(*claim), RowTarget{.result = &item, .dtype = tower_dtype()});
+  session->move(std::move(moves));
+  session->finish();
+  return item;
+}
+
+void Engine::Impl::share(const Call& call) {
+  for (const Item& item : call.items) {
+    const Embedding& result = item.result();
+    if (!result.error && result.cache == CacheUse::kMiss) shared_rows->keep(item.cache_key());
+  }
+}
+
 void Engine::Impl::move_seen(GroupSession& session, Call& call) {
   if (call.to.blocks.empty()) return;
   std::vector<RowMove> moves;

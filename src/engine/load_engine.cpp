@@ -127,6 +127,7 @@ void Engine::Impl::load(const WeightTensors* tensors) {
   }
   replicas = std::make_unique<ReplicaGroup>(std::move(loaded));
   make_cache(weights);
+  share_rows();
   log_initialized();
   if (on_host()) return;
   replicas->for_each([](Replica& replica) { replica.graphs().capture_in_background(); });
@@ -138,13 +139,27 @@ void Engine::Impl::make_cache(const checkpoint::WeightSource& weights) {
   const std::int64_t device_bytes = options.encoder_device_cache_size;
   FOVEA_CHECK(device_bytes >= 0, kInvalidArgument,
               "the encoder cache needs at least 0 bytes of a device, got ", device_bytes);
-  if (bytes == 0 && device_bytes == 0) return;
+  if (bytes == 0 && device_bytes == 0) {
+    FOVEA_CHECK(options.shared_rows.empty(), kInvalidArgument,
+                "shared_rows: the rows of an encoder cache are shared, and there is none "
+                "(encoder_cache_bytes, --encoder-cache-size)");
+    return;
+  }
   const DType activations = backends.front().device->properties().activation_dtype;
   fingerprint = model_fingerprint(files, weights, report.tensors,
                                   compute_dtype(options, activations), options, decode_pool);
   std::vector<Device*> devices;
   for (const Backend& backend : backends) devices.push_back(backend.device.get());
   row_cache = std::make_unique<RowCache>(devices, device_bytes, bytes);
+}
+
+void Engine::Impl::share_rows() {
+  if (options.shared_rows.empty()) return;
+  shared_rows = std::make_unique<SharedRows>(
+      make_row_place(options),
+      SharedRowsOptions{
+          .dtype = tower_dtype(), .width = model().graph_spec().out_width, .log = options.log},
+      [this](const std::string& key) { return cached_rows(key); });
 }
 
 void Engine::Impl::log_initialized() {

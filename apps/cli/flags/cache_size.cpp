@@ -72,6 +72,18 @@ void add_encoder_cache_size(CLI::App& verb, EngineOptions& options) {
   };
   add(&EngineOptions::encoder_cache_bytes);
   add(&EngineOptions::encoder_device_cache_size);
+  add_own_flag(verb, find_option(&EngineOptions::shared_rows),
+               [&options](const std::string& text, const std::string& /*flag*/) {
+                 options.shared_rows = text;
+               })
+      ->type_name("DIR|URL");
+  add(&EngineOptions::shared_rows_bytes);
+  add_own_flag(verb, find_option(&EngineOptions::shared_rows_seconds),
+               [&options](const std::string& text, const std::string& flag) {
+                 options.shared_rows_seconds = parse_whole(text, 1, flag);
+               })
+      ->type_name("SECONDS")
+      ->default_str(std::to_string(options.shared_rows_seconds));
 }
 
 }  // namespace fovea::cli

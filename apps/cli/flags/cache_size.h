@@ -15,8 +15,8 @@ namespace fovea::cli {
 /// bytes than 63 bits count.
 [[nodiscard]] std::int64_t parse_bytes(std::string_view text, std::string_view what);
 
-/// Adds --encoder-cache-size and --encoder-device-cache-size, in bytes. What the options hold is
-/// shown as the default.
+/// Adds --encoder-cache-size and --encoder-device-cache-size, in bytes, and --shared-rows with the
+/// flags of its two kinds of place. What the options hold is shown as the default.
 void add_encoder_cache_size(CLI::App& verb, EngineOptions& options);
 
 }  // namespace fovea::cli

@@ -18,8 +18,9 @@ namespace fovea::cli {
 namespace {
 
 /// Options whose flags only some verbs have.
-const GivenOptions kOfSomeVerbs{"threads", "decode_processes", "encoder_cache_bytes",
-                                "encoder_device_cache_size"};
+const GivenOptions kOfSomeVerbs{
+    "threads",     "decode_processes",  "encoder_cache_bytes", "encoder_device_cache_size",
+    "shared_rows", "shared_rows_bytes", "shared_rows_seconds"};
 
 bool is_device(std::string_view name) {
   constexpr std::string_view kCuda = "cuda:";

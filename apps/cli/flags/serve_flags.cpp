@@ -314,7 +314,8 @@ void add_server_flags(CLI::App& verb, ServeFlags& flags, const AddOwn& add_own) 
   engine.media.limits.max_patches_at_once = 0;  // what the model makes of its largest item
   add_engine_flags(verb, flags.engine);
   verb.get_option("--max-patches-at-once")->default_str("those of the largest item of the model");
-  add_configuration(verb, flags.configuration, {"api-key", "admin-api-key", "llm-api-key"});
+  add_configuration(verb, flags.configuration,
+                    {"api-key", "admin-api-key", "llm-api-key", "shared-rows"});
 }
 
 }  // namespace

@@ -43,21 +43,29 @@ JsonObject to_json(const CacheTierStats& tier) {
           {"evictions", tier.evictions}};
 }
 
+JsonObject to_json(const SharedRowsStats& shared) {
+  return {{"is_asked", shared.is_asked}, {"hits", shared.hits},
+          {"misses", shared.misses},     {"skipped", shared.skipped},
+          {"stored", shared.stored},     {"not_stored", shared.not_stored}};
+}
+
 JsonObject to_json(const EncoderCacheStats& cache) {
-  return {{"capacity_bytes", cache.capacity_bytes},
-          {"bytes", cache.bytes},
-          {"freeable_bytes", cache.freeable_bytes},
-          {"rows", cache.rows},
-          {"items", cache.items},
-          {"queries", cache.queries},
-          {"hits", cache.hits},
-          {"joins", cache.joins},
-          {"misses", cache.misses},
-          {"bypasses", cache.bypasses},
-          {"evictions", cache.evictions},
-          {"hit_rate", cache.hit_rate()},
-          {"device", to_json(cache.device)},
-          {"host", to_json(cache.host)}};
+  JsonObject json{{"capacity_bytes", cache.capacity_bytes},
+                  {"bytes", cache.bytes},
+                  {"freeable_bytes", cache.freeable_bytes},
+                  {"rows", cache.rows},
+                  {"items", cache.items},
+                  {"queries", cache.queries},
+                  {"hits", cache.hits},
+                  {"joins", cache.joins},
+                  {"misses", cache.misses},
+                  {"bypasses", cache.bypasses},
+                  {"evictions", cache.evictions},
+                  {"hit_rate", cache.hit_rate()},
+                  {"device", to_json(cache.device)},
+                  {"host", to_json(cache.host)}};
+  if (cache.shared) json.set("shared", to_json(*cache.shared));
+  return json;
 }
 
 JsonObject to_json(const ItemInfo& item) {

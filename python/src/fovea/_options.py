@@ -18,6 +18,9 @@ class Options(TypedDict, total=False):
     video_pruning_method: str
     encoder_cache_bytes: int
     encoder_device_cache_size: int
+    shared_rows: str
+    shared_rows_bytes: int
+    shared_rows_seconds: int
     measure_graphs: bool
     tower: str
     cache_dir: str

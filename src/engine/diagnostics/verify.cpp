@@ -174,6 +174,7 @@ std::vector<Embedding> encode_elsewhere(const std::string& directory, EngineOpti
   options.graphs.cudagraph_mm_encoder = false;
   options.encoder_cache_bytes = 0;
   options.encoder_device_cache_size = 0;
+  options.shared_rows.clear();
   Engine engine = Engine::load(directory, options);
   return engine.encode(items);
 }

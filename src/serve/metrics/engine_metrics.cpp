@@ -59,6 +59,19 @@ void write_cache(const EncoderCacheStats& cache, MetricsText& text) {
   text.sample(cache.evictions);
 }
 
+void write_shared(const SharedRowsStats& shared, MetricsText& text) {
+  text.gauge("fovea_shared_rows_up",
+             "1 while the place that rows are shared in is asked for them.");
+  text.sample(std::int64_t{shared.is_asked ? 1 : 0});
+  text.counter("fovea_shared_rows_lookups_total", "Items that were looked for there, by result.");
+  text.sample(shared.hits, {{"result", "hit"}});
+  text.sample(shared.misses, {{"result", "miss"}});
+  text.sample(shared.skipped, {{"result", "skipped"}});
+  text.counter("fovea_shared_rows_writes_total", "Items that were to be kept there, by result.");
+  text.sample(shared.stored, {{"result", "stored"}});
+  text.sample(shared.not_stored, {{"result", "not_stored"}});
+}
+
 /// Fields of /proc/self/stat behind the name of the program.
 /// Source: man 5 proc, "/proc/pid/stat": the first here is field 3.
 std::vector<double> process_stat() {
@@ -127,6 +140,7 @@ void write_metrics(const BatcherStats& stats, MetricsText& text) {
 void write_metrics(const Stats& stats, MetricsText& text) {
   write_graphs(stats, text);
   write_cache(stats.encoder_cache, text);
+  if (stats.encoder_cache.shared) write_shared(*stats.encoder_cache.shared, text);
   if (!stats.energy_joules) return;
   text.counter("fovea_energy_joules_total", "Energy that the GPUs have taken, whoever used them.");
   text.sample(*stats.energy_joules);

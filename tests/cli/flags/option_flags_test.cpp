@@ -44,6 +44,7 @@ const std::map<std::string, std::string> kOwnWords{
     {"dummy_weights", "dummy"},
     {"encoder_cache_bytes", "1B"},
     {"encoder_device_cache_size", "1B"},
+    {"shared_rows_bytes", "68719476737B"},
     {"encoder_cudagraph_path_token_budgets", R"({"path": [64, 128]})"}};
 
 /// The flag that gives an option this value.

@@ -118,6 +118,20 @@ TEST(EngineMetrics, NameEveryCounterOnce) {
   EXPECT_THAT(text.text(), HasSubstr("fovea_cache_queries_total{result=\"join\"} 0\n"));
 }
 
+TEST(EngineMetrics, TellOfSharedRowsWhereTheyAreShared) {
+  Stats stats;
+  MetricsText none({});
+  write_metrics(stats, none);
+  EXPECT_THAT(none.text(), Not(HasSubstr("fovea_shared_rows")));
+  stats.encoder_cache.shared = {.is_asked = false, .hits = 1, .skipped = 2, .stored = 3};
+  MetricsText text({});
+  write_metrics(stats, text);
+  EXPECT_THAT(text.text(), HasSubstr("fovea_shared_rows_up 0\n"));
+  EXPECT_THAT(text.text(), HasSubstr("fovea_shared_rows_lookups_total{result=\"hit\"} 1\n"));
+  EXPECT_THAT(text.text(), HasSubstr("fovea_shared_rows_lookups_total{result=\"skipped\"} 2\n"));
+  EXPECT_THAT(text.text(), HasSubstr("fovea_shared_rows_writes_total{result=\"stored\"} 3\n"));
+}
+
 TEST(EngineMetrics, TellTheEnergyWhereItIsCounted) {
   const auto text_of_stats = [](const Stats& stats) {
     MetricsText text({});
