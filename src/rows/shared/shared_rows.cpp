@@ -20,16 +20,17 @@ using std::chrono::milliseconds;
 /// Work on a thread of its own, and who waits for it. Both have it: the thread may be left behind.
 class Errand {
  public:
-  void end(const std::string& problem) {
+  void end(std::exception_ptr problem) noexcept {
     {
       const std::lock_guard lock(mutex_);
-      problem_ = problem;
+      problem_ = std::move(problem);
       is_over_ = true;
     }
     over_.notify_all();
   }
-  /// The problem of work that is over, empty without one; nothing if it is not over in time.
-  [[nodiscard]] std::optional<std::string> wait(milliseconds most, const std::stop_token& ends) {
+  /// The problem of work that is over, null without one; nothing if it is not over in time.
+  [[nodiscard]] std::optional<std::exception_ptr> wait(milliseconds most,
+                                                       const std::stop_token& ends) {
     std::unique_lock lock(mutex_);
     if (!over_.wait_for(lock, ends, most, [this] { return is_over_; })) return std::nullopt;
     return problem_;
@@ -39,8 +40,17 @@ class Errand {
   std::mutex mutex_;
   std::condition_variable_any over_;
   bool is_over_ = false;
-  std::string problem_;
+  std::exception_ptr problem_;
 };
+
+/// What an exception says.
+std::string text_of(const std::exception_ptr& problem) {
+  try {
+    std::rethrow_exception(problem);
+  } catch (const std::exception& error) {
+    return error.what();
+  }
+}
 
 }  // namespace
 
@@ -161,40 +171,40 @@ bool SharedRows::write(const std::string& key, const std::stop_token& ends) try 
   };
   const bool is_done = ask(options_.keep_time, give, ends);
   return is_done && gift->is_kept;
-} catch (const std::exception& error) {  // of the source
-  log_to(options_.log, LogLevel::kWarning,
-         cat("shared_rows.not_stored reason=\"", error.what(), "\""));
+} catch (const std::exception& error) {  // of the source, or there is no memory
+  say(LogLevel::kWarning, "shared_rows.not_stored", error.what());
   return false;
 }
 
 bool SharedRows::ask(milliseconds most, std::function<void(RowPlace&)> work,
                      const std::stop_token& ends) {
-  if (is_passed_over(true)) return false;
   const auto errand = std::make_shared<Errand>();
+  if (is_passed_over(true)) return false;
   ++*running_;
   try {
     const BlockedSignals none;
     std::thread([errand, place = place_, running = running_, work = std::move(work)] {
-      std::string problem;
+      std::exception_ptr problem;
       try {
         work(*place);
-      } catch (const std::exception& error) {
-        problem = error.what();
+      } catch (...) {
+        problem = std::current_exception();
       }
       --*running;
-      errand->end(problem);
+      errand->end(std::move(problem));
     }).detach();
-  } catch (const std::system_error& error) {
+  } catch (const std::exception& error) {  // there is no thread to be had, or no memory
     --*running_;
     fail(error.what());
     return false;
   }
-  const std::optional<std::string> problem = errand->wait(most, ends);
-  if (problem && problem->empty()) {
+  const std::optional<std::exception_ptr> problem = errand->wait(most, ends);
+  if (problem && *problem == nullptr) {
     succeed();
     return true;
   }
-  if (!ends.stop_requested()) fail(problem.value_or(cat("no answer within ", most.count(), " ms")));
+  if (ends.stop_requested()) return false;
+  fail(problem ? text_of(*problem) : cat("no answer within ", most.count(), " ms"));
   return false;
 }
 
@@ -206,7 +216,13 @@ bool SharedRows::is_passed_over(bool is_to_try) {
   return false;
 }
 
-void SharedRows::fail(const std::string& why) {
+void SharedRows::say(LogLevel level, const char* event, std::string_view why) const noexcept try {
+  log_to(options_.log, level, cat(event, " reason=\"", why, "\""));
+} catch (const std::bad_alloc&) {
+  // There is no memory for a line of the log.
+}
+
+void SharedRows::fail(std::string_view why) {
   {
     const std::lock_guard lock(mutex_);
     const bool is_first = pause_ == milliseconds(0);
@@ -216,7 +232,7 @@ void SharedRows::fail(const std::string& why) {
     is_tried_ = false;
     if (!is_first) return;
   }
-  log_to(options_.log, LogLevel::kWarning, cat("shared_rows.away reason=\"", why, "\""));
+  say(LogLevel::kWarning, "shared_rows.away", why);
 }
 
 void SharedRows::succeed() {

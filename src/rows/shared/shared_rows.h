@@ -11,6 +11,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <thread>
 #include <vector>
 
@@ -79,7 +80,9 @@ class SharedRows {
            const std::stop_token& ends = {});
   /// Whether the place is passed over. After a pause one may try, if `is_to_try`.
   [[nodiscard]] bool is_passed_over(bool is_to_try);
-  void fail(const std::string& why);
+  void fail(std::string_view why);
+  /// Writes a line of the log, if there is memory for it.
+  void say(LogLevel level, const char* event, std::string_view why) const noexcept;
   void succeed();
 
   const std::shared_ptr<RowPlace> place_;
