@@ -115,13 +115,13 @@ place to a language model, and streams its answer back. vLLM is started with --e
 
 then clients use http://localhost:8080/v1 as their base URL. With several --llm a request goes to the one
 with the fewest, and a chat with images to the one that its first image leads to, the same from every
-proxy. /v1/encode and the other routes of `fovea serve` that encode are there, too. Every flag may also be given in the environment (--llm: FOVEA_LLM,
-separated by commas) or in a file (--config). --print-config lists all flags; docs/proxy.md explains
-them.
+proxy. /v1/encode and the other routes of `fovea serve` that encode are there, too. Every flag may also
+be given in the environment (--llm: FOVEA_LLM, separated by commas) or in a file (--config).
+--print-config lists all flags; docs/proxy.md explains them, docs/fleet.md how many of all parts to run.
 
 Examples:
   fovea proxy ./Qwen3-VL --llm http://10.0.0.1:8000 --llm http://10.0.0.2:8000 --port 8080
-  fovea proxy ./Qwen3-VL --llm dns+http://vllm.default.svc:8000    # every address of the name is a server
+  fovea proxy ./Qwen3-VL --llm dns+http://vllm.default.svc:8000    # each address is a server
   fovea proxy ./Qwen3-VL --llm https://llm.example.org --llm-api-key SECRET --api-key-file keys.txt)";
 
 }  // namespace
