@@ -22,7 +22,8 @@ if(FOVEA_BUILD_CLI AND NOT FOVEA_SERVE STREQUAL "OFF")
   find_package(CURL 7.85 ${required})
   find_package(OpenSSL 1.1.1 REQUIRED COMPONENTS SSL)
 endif()
-# Rows that are shared through a Redis or Valkey server.
+# Rows that are shared through a Redis or Valkey server. Result: FOVEA_HAS_REDIS.
+set(FOVEA_HAS_REDIS OFF)
 if(NOT FOVEA_REDIS STREQUAL "OFF")
   set(required "")
   if(FOVEA_REDIS STREQUAL "ON")
@@ -30,6 +31,7 @@ if(NOT FOVEA_REDIS STREQUAL "OFF")
   endif()
   pkg_check_modules(hiredis ${required} IMPORTED_TARGET hiredis)
   if(hiredis_FOUND)
+    set(FOVEA_HAS_REDIS ON)
     # Debian's asks for 64-bit offsets of files, which this project has everywhere, by a definition that
     # would keep its targets from precompiled headers.
     set_target_properties(PkgConfig::hiredis PROPERTIES INTERFACE_COMPILE_OPTIONS "")

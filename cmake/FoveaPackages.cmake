@@ -37,7 +37,7 @@ if(BUILD_SHARED_LIBS)
   set(linked ${same_version})
 else()  # cmake/foveaConfig.cmake.in looks for these
   set(linked libjpeg-dev libpng-dev libssl-dev libwebp-dev pkg-config zlib1g-dev)
-  if(hiredis_FOUND)
+  if(FOVEA_HAS_REDIS)
     list(APPEND linked libhiredis-dev)
   endif()
 endif()
