@@ -10,7 +10,7 @@ from text_prompts import FPS, PROMPTS, media, prompt_text, video_metadata
 torch = pytest.importorskip("torch")
 transformers = pytest.importorskip("transformers", minversion="5.24")
 
-import tiny_qwen3_vl  # noqa: E402: needs the two above
+import tiny_models  # noqa: E402: needs the two above
 
 import fovea  # noqa: E402
 from fovea.integrations.transformers import accelerate, encoder_outputs  # noqa: E402
@@ -23,7 +23,7 @@ class Models:
     """The model with its tower, the same without one, and the engine of its checkpoint."""
 
     def __init__(self, folder):
-        tiny_qwen3_vl.write(folder)
+        tiny_models.write(folder)
         self.processor = transformers.AutoProcessor.from_pretrained(folder)
         load = transformers.Qwen3VLForConditionalGeneration.from_pretrained
         self.whole, self.blind = load(folder, dtype=torch.float32), load(folder, dtype=torch.float32)

@@ -7,6 +7,9 @@ IMAGES = [(180, 140), (64, 300), (333, 222), (96, 96)]
 VIDEOS = [(6, 96, 64), (5, 120, 88)]
 FPS = 2.0
 QUESTION = "describe these pictures"
+# What stands for an image or a video in a prompt.
+QWEN = {"image": "<|vision_start|><|image_pad|><|vision_end|>", "video": "<|vision_start|><|video_pad|><|vision_end|>"}
+GLM = {"image": "<|begin_of_image|><|image|><|end_of_image|>", "video": "<|begin_of_video|><|video|><|end_of_video|>"}
 # Images and videos of a prompt, by their places above.
 PROMPTS = [
     ([0], []), ([1], []), ([2], []), ([3], []), ([0, 2], []), ([3, 1, 0, 2], []), ([], [0]), ([], [1]), ([], [0, 1]), ([1, 3], [0]),
@@ -27,11 +30,9 @@ def media():
     return images, [_frames(random, *size) for size in VIDEOS]
 
 
-def prompt_text(num_images, num_videos):
-    def mark(kind, count):
-        return f"<|vision_start|><|{kind}_pad|><|vision_end|>" * count
-
-    return f"<|im_start|>user\n{mark('image', num_images)}{mark('video', num_videos)}{QUESTION}<|im_end|>\n"
+def prompt_text(num_images, num_videos, placeholders=QWEN):
+    media = placeholders["image"] * num_images + placeholders["video"] * num_videos
+    return f"<|im_start|>user\n{media}{QUESTION}<|im_end|>\n"
 
 
 def video_metadata(video):
