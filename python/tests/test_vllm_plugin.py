@@ -6,6 +6,7 @@ import types
 
 import numpy
 import pytest
+import tiny_models
 from conftest import MODEL
 
 torch = pytest.importorskip("torch")
@@ -52,6 +53,7 @@ def plugin(monkeypatch):
         "vllm.model_executor.models.interfaces": {"SupportsMultiModal": Model},
         "vllm.model_executor.models.utils": {"no_init_weights": no_init_weights},
         "vllm.platforms": {"current_platform": types.SimpleNamespace(is_cuda=lambda: False)},
+        "vllm.distributed": {"get_tp_group": lambda: types.SimpleNamespace(world_size=1)},
     }
     names = {".".join(name.split(".")[:i]) for name in parts for i in range(1, 5)}
     for name in names:
@@ -65,8 +67,8 @@ def plugin(monkeypatch):
     return vllm_plugin
 
 
-def config_of(additional=None, limit=4, quantized=False, load_format="auto", **more):
-    limits = types.SimpleNamespace(get_limit_per_prompt=lambda _: limit)
+def config_of(additional=None, limit=4, quantized=False, load_format="auto", tp_mode="weights", **more):
+    limits = types.SimpleNamespace(get_limit_per_prompt=lambda _: limit, mm_encoder_tp_mode=tp_mode)
     model = types.SimpleNamespace(
         model=str(MODEL), revision=None, dtype=torch.float32, quantization="fp8", get_multimodal_config=lambda: limits
     )
@@ -115,7 +117,7 @@ def test_the_environment_asks_for_it_too(plugin, monkeypatch):
 @pytest.mark.parametrize(
     ("kind", "more", "why"),
     [
-        (Model, {}, "expected a model of Qwen3VLForConditionalGeneration.*got Model"),
+        (Model, {}, "expected a model of .*Qwen3VLForConditionalGeneration.*got Model"),
         (Qwen3VL, {"quantized": True}, "quantised .fp8."),
         (Qwen3VL, {"load_format": "dummy"}, "dummy"),
         (Qwen3VL, {"lora_config": object()}, "LoRA"),
@@ -127,6 +129,21 @@ def test_what_it_cannot_replace_stays_with_a_line_in_the_log(plugin, caplog, kin
     assert type(built(config_of(ON, **more), kind).visual) is Built
     (line,) = (record.getMessage() for record in caplog.records)
     assert re.search(f"vLLM keeps its own vision tower: .*{why}", line)
+
+
+def test_every_model_that_it_takes_has_a_family_to_compare():
+    def name(family):
+        return f"{family.classes}{'Thinker' if family.audio else ''}ForConditionalGeneration"
+
+    assert set(vllm_plugin.MODELS) <= set(map(name, tiny_models.FAMILIES.values()))
+
+
+def test_a_tower_that_hears_is_left_to_vllm(plugin, caplog):
+    model = Qwen3VL()
+    with model._mark_tower_model(config_of(ON), "audio"):
+        model.audio_tower = Built()
+    assert type(model.audio_tower) is Built
+    assert not caplog.records
 
 
 def test_a_tower_that_no_request_can_use_is_left_to_vllm(plugin, caplog):
@@ -156,11 +173,7 @@ def test_it_answers_as_the_tower(plugin, engine):
         tower(torch.zeros(4, 1536), [[1, 2, 2]])
     assert tower.load_weights(named[5:]) == {"marker"}
 
-    pixels = numpy.random.default_rng(0).integers(0, 256, (2, 64, 96, 3), dtype=numpy.uint8)
-    items = engine.encode(list(pixels))
-    patches = torch.cat([patches_of(image) for image in pixels])
-    grids = torch.tensor([item.grid_thw for item in items])
-    expected = torch.cat([item.torch() for item in items])
+    patches, grids, expected = patches_and_grids(engine)
     assert torch.equal(tower(patches, grids), expected)
     assert torch.equal(tower((patches.float() / 255 - 0.5) / 0.5, grid_thw=grids.tolist()), expected)
     with pytest.raises(TypeError, match="got encoder_metadata too"):
@@ -176,3 +189,24 @@ def patches_of(image, patch=16, merge=2):
     return torch.from_numpy(numpy.ascontiguousarray(frames).reshape(-1, 3 * 2 * patch * patch))
 
 
+def patches_and_grids(engine):
+    pixels = numpy.random.default_rng(1).integers(0, 256, (2, 64, 96, 3), dtype=numpy.uint8)
+    items = engine.encode(list(pixels))
+    grids = torch.tensor([item.grid_thw for item in items])
+    return torch.cat([patches_of(image) for image in pixels]), grids, torch.cat([item.torch() for item in items])
+
+
+def test_new_weights_take_the_place_of_old_ones_when_all_have_come(plugin, engine):
+    tower = built(config_of(ON)).visual
+    stored = list(tensors().items())
+    tower.load_weights(stored)
+    patches, grids, expected = patches_and_grids(engine)
+    doubled = [(name, 2 * tensor if name == "merger.linear_fc2.weight" else tensor) for name, tensor in stored]
+    tower.load_weights(doubled[:5])
+    assert torch.equal(tower(patches, grids), expected)
+    tower.load_weights(doubled[5:])
+    hidden = engine.hidden
+    bias = dict(stored)["merger.linear_fc2.bias"].float()
+    rows = tower(patches, grids)
+    assert torch.allclose(rows[:, :hidden], 2 * expected[:, :hidden] - bias, atol=1e-5)
+    assert torch.equal(rows[:, hidden:], expected[:, hidden:])

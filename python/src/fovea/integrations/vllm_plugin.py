@@ -22,8 +22,19 @@ if TYPE_CHECKING:
 _logger = logging.getLogger("fovea.vllm")
 _VARIABLE = "FOVEA_VLLM"
 
-# Models whose tower is called as visual(patches, grid_thw) and answers [rows, hidden * (1 + levels)].
-MODELS = ("Qwen3VLForConditionalGeneration", "Qwen3VLMoeForConditionalGeneration")
+# Models whose tower is called as visual(patches, grid_thw) and answers [rows, hidden * (1 + levels)], with each of which
+# tools/compare_text_with_vllm.py was run.
+MODELS = (
+    "Qwen2VLForConditionalGeneration",
+    "Qwen2_5_VLForConditionalGeneration",
+    "Qwen3VLForConditionalGeneration",
+    "Qwen3VLMoeForConditionalGeneration",
+    "Qwen3_5ForConditionalGeneration",
+    "Qwen3_5MoeForConditionalGeneration",
+    "Qwen2_5OmniThinkerForConditionalGeneration",
+    "Glm4vForConditionalGeneration",
+    "GlmOcrForConditionalGeneration",
+)
 
 
 def register() -> None:
@@ -85,6 +96,8 @@ def _maker(model: Any, vllm_config: Any, modalities: Any) -> "Optional[Callable[
         return None
     limits = vllm_config.model_config.get_multimodal_config()
     names = {modalities} if isinstance(modalities, str) else modalities
+    if names == {"audio"}:
+        return None  # of a model with two towers, this is the other one
     if all(limits.get_limit_per_prompt(name) == 0 for name in names):
         return None  # there is no tower at all
     refusal = _refusal(model, vllm_config)
