@@ -32,7 +32,9 @@ MODELS = (
     "Qwen3_5ForConditionalGeneration",
     "Qwen3_5MoeForConditionalGeneration",
     "Qwen2_5OmniThinkerForConditionalGeneration",
+    "Qwen3OmniMoeThinkerForConditionalGeneration",
     "Glm4vForConditionalGeneration",
+    "Glm4vMoeForConditionalGeneration",
     "GlmOcrForConditionalGeneration",
 )
 
