@@ -207,12 +207,14 @@ def run_way(way, arguments, folder):
     return run_chats(arguments, folder) if way == "proxy" else run_prompts(way, arguments, folder)
 
 
-def child_environment(way, folder):
+def child_environment(way, arguments, folder):
     """That of a process, and of those that it starts, whose towers are watched."""
     calls = folder / "calls"
     calls.touch()
     path = [engine_servers.plugin_site(folder, "compare_text_with_vllm:watch_towers"), os.environ.get("PYTHONPATH", "")]
     defaults = {"VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_LOGGING_LEVEL": "ERROR"}
+    if arguments.tensor_parallel_size > 1:  # of ranks that are bound to processors, each needs a memory node of its own
+        defaults["VLLM_CPU_OMP_THREADS_BIND"] = "nobind"
     noise = {NOISE: "1"} if way == "noise" else {}
     return {**defaults, **os.environ, "PYTHONPATH": os.pathsep.join(filter(None, path)), CALLS: str(calls), **noise}
 
@@ -227,7 +229,7 @@ def in_child(way, family, arguments, folder):
     with log.open("w") as file:
         child = subprocess.Popen(
             list(map(str, command)), stdout=file, stderr=subprocess.STDOUT, start_new_session=True,
-            env=child_environment(way, scratch),
+            env=child_environment(way, arguments, scratch),
         )  # fmt: skip
     try:
         code = child.wait(arguments.way_seconds)

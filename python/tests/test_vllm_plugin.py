@@ -189,11 +189,68 @@ def patches_of(image, patch=16, merge=2):
     return torch.from_numpy(numpy.ascontiguousarray(frames).reshape(-1, 3 * 2 * patch * patch))
 
 
+class Rank:
+    """One of two ranks of tensor parallelism in one process: what the first one sends waits for the other."""
+
+    world_size = 2
+
+    def __init__(self, sent, is_first_rank):
+        self.sent, self.is_first_rank = sent, is_first_rank
+
+    def broadcast_object(self, value=None):
+        if self.is_first_rank:
+            self.sent.append(value)
+        return value if self.is_first_rank else self.sent.pop(0)
+
+    def broadcast(self, tensor):
+        if self.is_first_rank:
+            self.sent.append(tensor)
+            return tensor
+        sent = self.sent.pop(0)
+        assert (tensor.shape, tensor.dtype) == (sent.shape, sent.dtype)
+        return tensor.copy_(sent)
+
+
+@pytest.fixture
+def rank_towers(plugin, monkeypatch):
+    """Loaded towers of two ranks."""
+
+    def load(tp_mode):
+        sent, towers = [], []
+        for is_first in (True, False):
+            monkeypatch.setattr(sys.modules["vllm.distributed"], "get_tp_group", lambda: Rank(sent, is_first))
+            tower = built(config_of(ON, tp_mode=tp_mode)).visual
+            assert tower.load_weights(iter(tensors().items())) == {"marker"}
+            towers.append(tower)
+        return towers, sent
+
+    return load
+
+
 def patches_and_grids(engine):
     pixels = numpy.random.default_rng(1).integers(0, 256, (2, 64, 96, 3), dtype=numpy.uint8)
     items = engine.encode(list(pixels))
     grids = torch.tensor([item.grid_thw for item in items])
     return torch.cat([patches_of(image) for image in pixels]), grids, torch.cat([item.torch() for item in items])
+
+
+def test_ranks_that_share_the_weights_share_one_engine(rank_towers, engine):
+    (first, other), sent = rank_towers("weights")
+    patches, grids, expected = patches_and_grids(engine)
+    for _ in range(2):  # later calls know how wide rows are
+        assert torch.equal(first(patches, grids), expected)
+        assert torch.equal(other(patches, grids.tolist()), expected)
+    assert not sent
+    with pytest.raises(RuntimeError, match="no weights have been loaded"):
+        other._loaded()
+
+
+def test_ranks_that_share_the_items_have_an_engine_each(rank_towers, engine):
+    towers, sent = rank_towers("data")
+    patches, grids, expected = patches_and_grids(engine)
+    half = len(patches) // 2
+    assert torch.equal(torch.cat([towers[i](patches[i * half : (i + 1) * half], grids[i : i + 1]) for i in (0, 1)]), expected)
+    assert not sent
 
 
 def test_new_weights_take_the_place_of_old_ones_when_all_have_come(plugin, engine):

@@ -16,7 +16,10 @@ _logger = logging.getLogger("fovea.vllm")
 
 class EngineTower(torch.nn.Module):  # type: ignore[misc,unused-ignore]
     """Rows of an engine as `visual(patches, grid_thw)` of vLLM returns them. `built` is vLLM's tower on
-    the meta device: it answers what others ask a tower for (`spatial_merge_size`, `out_hidden_size`)."""
+    the meta device: it answers what others ask a tower for (`spatial_merge_size`, `out_hidden_size`).
+
+    Ranks of tensor parallelism: with `--mm-encoder-tp-mode data` vLLM gives each of them items of its own. With
+    `weights` it gives all of them the same ones, so that one rank has an engine and the others its rows."""
 
     def __init__(self, built: torch.nn.Module, model_config: Any, options: Dict[str, Any]) -> None:
         super().__init__()
@@ -28,6 +31,8 @@ class EngineTower(torch.nn.Module):  # type: ignore[misc,unused-ignore]
         self._tensors: Dict[str, torch.Tensor] = {}
         self._engine: Optional[Engine] = None
         self._problem = "no weights have been loaded"
+        self._group = _group_of_one_engine(model_config)
+        self._width: Optional[int] = None  # of rows, when the ranks of the group have agreed on it
 
     def __getattr__(self, name: str) -> Any:
         try:
@@ -42,6 +47,10 @@ class EngineTower(torch.nn.Module):  # type: ignore[misc,unused-ignore]
     def load_weights(self, weights: Iterable[Tuple[str, torch.Tensor]]) -> Set[str]:
         """Takes tensors of the tower; vLLM calls it for every file that has some. The engine is made as soon
         as none is missing. @raises Error for misshapen and unusable ones, and for wrong options."""
+        if self._group is not None and not self._group.is_first_rank:
+            for _ in weights:  # the loader goes on when they have been taken
+                pass
+            return {"marker"}
         self._tensors.update((f"visual.{name}", tensor) for name, tensor in weights)
         try:
             self._engine = self._make_engine()
@@ -67,8 +76,38 @@ class EngineTower(torch.nn.Module):  # type: ignore[misc,unused-ignore]
     def forward(self, x: torch.Tensor, grid_thw: Any, **unknown: Any) -> torch.Tensor:
         """`x` [patches, C * T * P * P] of all items, bytes or normalised floats; `grid_thw` [items, 3].
         Returns [rows, hidden * (1 + levels)] on the device of `x`. Patches pass through host memory."""
-        if self._engine is None:
-            raise RuntimeError(f"Fovea's vision tower: {self._problem}")
         if unknown:
             raise TypeError(f"Fovea's vision tower takes patches and grids, got {', '.join(unknown)} too")
-        return rows_of_patches(self._engine, x, grid_thw, self.dtype)
+        if self._group is None:
+            return self._encode(x, grid_thw)
+        return self._encode_once(self._group, x, grid_thw)
+
+    def _encode(self, x: torch.Tensor, grid_thw: Any) -> torch.Tensor:
+        return rows_of_patches(self._loaded(), x, grid_thw, self.dtype)
+
+    def _encode_once(self, group: Any, x: torch.Tensor, grid_thw: Any) -> torch.Tensor:
+        """As forward(), called by all ranks. One that fails ends vLLM, and with it those that wait."""
+        if group.is_first_rank:
+            rows = self._encode(x, grid_thw)
+            if self._width is None:
+                self._width = group.broadcast_object(rows.shape[1])
+            return group.broadcast(rows)
+        if self._width is None:
+            self._width = group.broadcast_object()
+        num_rows = int(torch.as_tensor(grid_thw).prod(-1).sum()) // self.spatial_merge_size**2
+        return group.broadcast(torch.empty(num_rows, self._width, dtype=self.dtype, device=x.device))
+
+    def _loaded(self) -> Engine:
+        if self._engine is None:
+            raise RuntimeError(f"Fovea's vision tower: {self._problem}")
+        return self._engine
+
+
+def _group_of_one_engine(model_config: Any) -> Any:
+    """The ranks of which the first encodes for all; None: each encodes what it is given."""
+    from vllm.distributed import get_tp_group
+
+    if model_config.get_multimodal_config().mm_encoder_tp_mode == "data":
+        return None
+    group = get_tp_group()
+    return group if group.world_size > 1 else None
