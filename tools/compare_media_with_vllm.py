@@ -6,7 +6,7 @@
 
 For every media profile, the loader's pixels are written as plain RGB files, and `fovea encode` must give the same rows,
 bit for bit, for the file itself and for these pixels. Without files it makes images of every kind of orientation and
-transparency, of 96 x 64 pixels, which most models do not resize. A profile whose library is installed is compared with
+transparency, and odd files of every format, of 96 x 64 pixels, which most models do not resize. A profile whose library is installed is compared with
 the library's own loader, the others with the same calls of Pillow (tools/media_profiles.py); the output says which.
 Needs numpy, pillow and safetensors.
 """
@@ -24,6 +24,7 @@ import PIL
 from PIL import Image
 from safetensors import safe_open
 
+import image_formats
 import media_profiles
 
 
@@ -59,6 +60,7 @@ def load_all(load, paths):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             try:
+                Image.open(path).load()  # as in media_profiles.pixels
                 loaded[path] = np.asarray(load(path))
             except Exception as error:  # whatever a loader raises is a refusal
                 print(f"  {path.name}: refused by the loader: {str(error).splitlines()[0]}")
@@ -103,7 +105,7 @@ def main():
         workspace = pathlib.Path(folder)
         paths = args.images
         if not paths:
-            made = dict(media_profiles.made_images(96, 64))
+            made = dict(media_profiles.made_images(96, 64)) | dict(image_formats.made_images(96, 64))
             paths = [workspace / name for name in made]
             for path in paths:
                 path.write_bytes(made[path.name])

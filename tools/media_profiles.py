@@ -62,8 +62,10 @@ def pixels(data, profile):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            return np.asarray(PROFILES[profile](Image.open(io.BytesIO(data))))
-        except (OSError, SyntaxError, ValueError, struct.error):
+            image = Image.open(io.BytesIO(data))
+            image.load()  # refused here; vLLM's loader ignores errors while it turns, and black images follow
+            return np.asarray(PROFILES[profile](image))
+        except (OSError, SyntaxError, ValueError, IndexError, struct.error):
             return None
 
 
@@ -274,9 +276,10 @@ def made_images(width, height):
     yield "alpha_animated.webp", webp(width, height, "RGBA", exif(8), save_all=True, lossless=True)
 
 
-def main():
+def write_golden(path, images):
+    """The images, and the pixels of each by the profiles whose loaders take it."""
     tensors = {}
-    for name, data in made_images(7, 5):
+    for name, data in images:
         tensors[name] = np.frombuffer(data, np.uint8)
         profiles_of = {}
         for profile in PROFILES:
@@ -285,8 +288,12 @@ def main():
                 profiles_of.setdefault((expected.shape, expected.tobytes()), []).append(profile)
         for (shape, content), profiles in profiles_of.items():
             tensors[f"{name}:{','.join(profiles)}"] = np.frombuffer(content, np.uint8).reshape(shape)
-    save_file(tensors, sys.argv[1], metadata={"pillow": PIL.__version__})
+    save_file(tensors, path, metadata={"pillow": PIL.__version__})
     print(f"{len(tensors)} tensors, Pillow {PIL.__version__}")
+
+
+def main():
+    write_golden(sys.argv[1], made_images(7, 5))
 
 
 if __name__ == "__main__":

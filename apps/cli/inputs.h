@@ -44,8 +44,8 @@ struct Input {
   std::optional<Error> error;
 };
 
-/// Makes items of arguments, in order. An image argument is a file, a directory (its JPEG, PNG and
-/// WebP files sorted by name), a pattern with * ? [ ] (its matches sorted by name), or @FILE (one
+/// Makes items of arguments, in order. An image argument is a file, a directory (its images_in(),
+/// sorted by name), a pattern with * ? [ ] (its matches sorted by name), or @FILE (one
 /// argument per line, relative ones from the folder of FILE; blanks around a line, empty lines and
 /// lines that begin with # do not count). A name that exists is taken literally whatever characters
 /// it holds. A file of pixel values gives all its items. Image files are not opened here.

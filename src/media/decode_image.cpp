@@ -21,6 +21,7 @@ ImageHeader read_header(const EncodedImage& source) {
     case ImageFormat::kJpeg: return read_jpeg_header(source, 1);
     case ImageFormat::kPng: return read_png_header(source);
     case ImageFormat::kWebp: return read_webp_header(source);
+    case ImageFormat::kBmp: return read_bmp_header(source);
   }
   FOVEA_CHECK(false, kInternal, "image format without a reader");
   return {};
@@ -58,6 +59,7 @@ Image decode_pixels(const EncodedImage& source, const ImageHeader& header,
     case ImageFormat::kJpeg: return decode_jpeg(source, header, std::move(memory));
     case ImageFormat::kPng: return decode_png(source, header, options, std::move(memory));
     case ImageFormat::kWebp: return decode_webp(source, header, options, std::move(memory));
+    case ImageFormat::kBmp: return decode_bmp(source, header, options, std::move(memory));
   }
   FOVEA_CHECK(false, kInternal, "image format without a decoder");
   return {};

@@ -11,7 +11,7 @@
 
 namespace fovea::media {
 
-enum class ImageFormat : std::uint8_t { kJpeg, kPng, kWebp };
+enum class ImageFormat : std::uint8_t { kJpeg, kPng, kWebp, kBmp };
 
 /// Tells the format from the first bytes of a file, never from its name.
 /// @param name of the image, for messages.
@@ -42,7 +42,7 @@ struct ImageInfo {
 [[nodiscard]] ImageInfo probe_image(std::span<const std::uint8_t> bytes, std::string_view name,
                                     const MediaOptions& options, int reduction = 1);
 
-/// Decodes JPEG, PNG or WebP to 8-bit RGB as the loader that options.profile names does: palette
+/// Decodes an image to 8-bit RGB as the loader that options.profile names does: palette
 /// expanded, grey replicated, 16-bit grey clipped and 16-bit colour cut to its high byte, CMYK by
 /// Pillow's formula, first frame of an animation, no colour management; transparency composited on
 /// options.background or ignored, image turned upright or not, by the rules of profile.h.

@@ -13,6 +13,8 @@ namespace {
 
 using std::string_view_literals::operator""sv;
 
+constexpr std::string_view kFormats = "JPEG, PNG, WebP or BMP";
+
 struct Signature {
   std::size_t offset;
   std::string_view magic;
@@ -22,7 +24,6 @@ struct Signature {
 // ISO base media files say "ftyp" at byte 4 and their brand at byte 8.
 constexpr std::array kForeign = {
     Signature{0, "GIF8"sv, "GIF"sv},
-    Signature{0, "BM"sv, "BMP"sv},
     Signature{0, "II*\0"sv, "TIFF"sv},
     Signature{0, "MM\0*"sv, "TIFF"sv},
     Signature{4, "ftypavi"sv, "AVIF"sv},
@@ -48,6 +49,7 @@ std::optional<ImageFormat> supported_format(std::string_view head) {
   if (head.starts_with("\x89PNG\r\n\x1A\n"sv)) return ImageFormat::kPng;
   if (head.starts_with("RIFF"sv) && head.substr(4).substr(0, 8).ends_with("WEBP"sv))
     return ImageFormat::kWebp;
+  if (head.starts_with("BM"sv)) return ImageFormat::kBmp;
   return std::nullopt;
 }
 
@@ -61,9 +63,9 @@ ImageFormat detect_image_format(std::span<const std::uint8_t> bytes, std::string
   if (const std::optional<ImageFormat> format = supported_format(head)) return *format;
   for (const Signature& foreign : kForeign)
     FOVEA_CHECK(!stands_in(foreign, head), kUnsupported, name, ": ", foreign.format,
-                " is not supported, expected JPEG, PNG or WebP");
+                " is not supported, expected ", kFormats);
   throw Error(ErrorCode::kUnsupported,
-              cat(name, ": not an image: its first bytes are not those of JPEG, PNG or WebP"));
+              cat(name, ": not an image: its first bytes are not those of ", kFormats));
 }
 
 }  // namespace fovea::media

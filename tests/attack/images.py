@@ -167,3 +167,14 @@ def webp_animation(canvas_width, canvas_height, width, height):
     head = b"ANIM" + struct.pack("<I", 6) + bytes(6)
     frame = _u24(0, 0, width - 1, height - 1, 100) + b"\0" + _vp8l(width, height)
     return _riff(canvas + head + b"ANMF" + struct.pack("<I", len(frame)) + frame)
+
+
+def bmp(width, height, runs=None):
+    """A header of 8-bit indices with two colours; by default, without its rows."""
+    head = struct.pack("<IiiHHIIiiII", 40, width, height, 1, 8, int(runs is not None), 0, 0, 0, 2, 0)
+    return b"BM" + struct.pack("<IHHI", 0, 0, 0, 62) + head + b"\1\2\3\0\4\5\6\0" + (runs or b"")
+
+
+def bmp_of_skips(width, height):
+    """A BMP whose run lengths skip all rows, 255 of them at a time."""
+    return bmp(width, height, b"\0\2\0\xff" * (height // 255 + 1) + b"\0\1")

@@ -75,6 +75,16 @@ Bytes lossless_webp(bool opaque) {
   return test::encode_lossless_webp(kWidth, kHeight, rgba);
 }
 
+Bytes bmp_of_rows() {
+  Bytes file{'B', 'M', 0, 0, 0, 0, 0, 0, 0, 0, 54, 0, 0, 0, 40, 0, 0, 0};
+  for (const int side : {kWidth, kHeight})
+    for (int shift = 0; shift < 32; shift += 8)
+      file.push_back(static_cast<std::uint8_t>(side >> shift));
+  file.insert(file.end(), {1, 0, 24, 0});
+  file.resize(54 + static_cast<std::size_t>((kWidth * 3 + 3) / 4 * 4 * kHeight));
+  return file;
+}
+
 /// Address space that a process has in use.
 std::size_t mapped_bytes() {
   std::size_t pages = 0;
@@ -163,7 +173,7 @@ INSTANTIATE_TEST_SUITE_P(
                       Kind{"PngRgbaInterlaced", [] { return png(PngColor::kRgba, 8, true); }},
                       Kind{"PngPalette", [] { return png(PngColor::kPalette, 8, false); }},
                       Kind{"PngGrey16", [] { return png(PngColor::kGrey, 16, false); }},
-                      Kind{"WebpLossy", [] { return lossy_webp(true); }},
+                      Kind{"Bmp", bmp_of_rows}, Kind{"WebpLossy", [] { return lossy_webp(true); }},
                       Kind{"WebpLossyWithAlpha", [] { return lossy_webp(false); }},
                       Kind{"WebpLossless", [] { return lossless_webp(true); }},
                       Kind{"WebpLosslessWithAlpha", [] { return lossless_webp(false); }},

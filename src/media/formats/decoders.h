@@ -40,6 +40,7 @@ inline constexpr std::size_t kDecoderBytes = std::size_t{2} << 20;
 [[nodiscard]] ImageHeader read_jpeg_header(const EncodedImage& source, int reduction);
 [[nodiscard]] ImageHeader read_png_header(const EncodedImage& source);
 [[nodiscard]] ImageHeader read_webp_header(const EncodedImage& source);
+[[nodiscard]] ImageHeader read_bmp_header(const EncodedImage& source);
 
 /// Decodes to RGB, turned by the orientation of the header. Every pixel is written, so that nothing
 /// of what `memory` held is left.
@@ -50,5 +51,7 @@ inline constexpr std::size_t kDecoderBytes = std::size_t{2} << 20;
                                const MediaOptions& options, std::vector<std::uint8_t> memory);
 [[nodiscard]] Image decode_webp(const EncodedImage& source, const ImageHeader& header,
                                 const MediaOptions& options, std::vector<std::uint8_t> memory);
+[[nodiscard]] Image decode_bmp(const EncodedImage& source, const ImageHeader& header,
+                               const MediaOptions& options, std::vector<std::uint8_t> memory);
 
 }  // namespace fovea::media

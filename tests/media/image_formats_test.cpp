@@ -1,0 +1,79 @@
+// Odd files of every format beside JPEG, PNG and WebP, against the pixels that Pillow gives in the
+// way of each loader. tools/image_formats.py makes the golden file.
+#include <gtest/gtest.h>
+
+#include <map>
+
+#include "media/decode_image.h"
+#include "support/media_profile_cases.h"
+
+namespace fovea::media {
+namespace {
+
+using test::MediaProfileCase;
+
+constexpr const char* kGolden = "formats.safetensors";
+
+/// How many files of each format stand in a list, by the ends of their names.
+std::map<std::string, int> count_formats(const std::vector<MediaProfileCase>& cases) {
+  std::map<std::string, int> counts;
+  for (const MediaProfileCase& each : cases) ++counts[each.name.substr(each.name.rfind('.'))];
+  return counts;
+}
+
+TEST(ImageFormats, GiveThePixelsOfPillow) {
+  for (const auto& [name, profile] : test::kMediaProfiles) {
+    const std::vector<MediaProfileCase> cases = test::media_profile_cases(name, kGolden);
+    for (const auto& [format, count] : count_formats(cases)) EXPECT_GE(count, 40) << format;
+    for (const MediaProfileCase& expected : cases) {
+      SCOPED_TRACE(expected.name + " as " + name);
+      try {
+        const Image image = decode_image(expected.file, expected.name, {.profile = profile});
+        EXPECT_EQ(image.width_px, expected.width_px);
+        EXPECT_EQ(image.height_px, expected.height_px);
+        EXPECT_EQ(image.rgb, expected.rgb);
+        const ImageInfo info = probe_image(expected.file, expected.name, {.profile = profile});
+        EXPECT_EQ(info.width_px, expected.width_px);
+        EXPECT_EQ(info.height_px, expected.height_px);
+      } catch (const Error& error) {
+        ADD_FAILURE() << error.what();
+      }
+    }
+  }
+}
+
+TEST(ImageFormats, RefuseWhatPillowRefuses) {
+  const std::vector<MediaProfileCase> cases = test::refused_images(kGolden);
+  for (const auto& [format, count] : count_formats(cases)) EXPECT_GE(count, 5) << format;
+  for (const MediaProfileCase& refused : cases) {
+    try {
+      (void)decode_image(refused.file, refused.name, {});
+      ADD_FAILURE() << refused.name << " was decoded";
+    } catch (const Error& error) {
+      EXPECT_EQ(std::string(error.what()).find(refused.name), 0U) << error.what();
+      EXPECT_NE(error.code(), ErrorCode::kInternal) << error.what();
+    }
+  }
+}
+
+/// Whatever is cut off or changed, a decoder gives an image or an error, and it stops when asked
+/// to.
+TEST(ImageFormats, DamagedFilesAreAnErrorOrAnImage) {
+  for (const MediaProfileCase& whole : test::media_profile_cases("vllm", kGolden)) {
+    const auto step = static_cast<std::ptrdiff_t>(whole.file.size() / 64 + 1);
+    for (std::ptrdiff_t i = 1; i < std::ssize(whole.file); i += step) {
+      std::vector<std::uint8_t> damaged = whole.file;
+      damaged[static_cast<std::size_t>(i)] ^= 0xFF;
+      for (const auto& file : {damaged, {whole.file.begin(), whole.file.begin() + i}}) {
+        try {
+          (void)decode_image(file, whole.name, {.limits = {.max_image_pixels = 1 << 16}});
+        } catch (const Error& error) {
+          EXPECT_NE(error.code(), ErrorCode::kInternal) << error.what();
+        }
+      }
+    }
+  }
+}
+
+}  // namespace
+}  // namespace fovea::media
