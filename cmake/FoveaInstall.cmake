@@ -18,17 +18,21 @@ if(TARGET fovea_cli)
   install(TARGETS fovea_cli RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR} COMPONENT core)
 endif()
 
-# Optional shared objects that the library opens at run time. The program's target builds that for
-# video; the GPU plugin, which takes minutes, is one of its own.
-foreach(plugin fovea_cuda fovea_video)
+# Optional shared objects that the library opens at run time. The program's target builds those for
+# images and video; the GPU plugin, which takes minutes, is one of its own.
+foreach(plugin fovea_cuda fovea_video ${FOVEA_IMAGE_PLUGINS})
   if(TARGET ${plugin})
     string(REPLACE fovea_ "" component ${plugin})
     install(TARGETS ${plugin}
       LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/fovea COMPONENT ${component})
   endif()
 endforeach()
-if(TARGET fovea_cli AND TARGET fovea_video)
-  add_dependencies(fovea_cli fovea_video)
+if(TARGET fovea_cli)
+  foreach(plugin fovea_video ${FOVEA_IMAGE_PLUGINS})
+    if(TARGET ${plugin})
+      add_dependencies(fovea_cli ${plugin})
+    endif()
+  endforeach()
 endif()
 
 # The program that decodes for the library, found as plugins are.

@@ -3,6 +3,7 @@
 #   fovea-dev     library to link, headers, CMake package
 #   fovea-server  unit of systemd
 #   fovea-video   plugin that decodes video containers
+#   fovea-gif     plugin of an image format; one for each that is built
 #   fovea-cuda    plugin for GPUs; the CUDA libraries come from NVIDIA
 set(FOVEA_PACKAGE_CONTACT "Fovea maintainers <fovea@localhost>" CACHE STRING "Maintainer of packages")
 
@@ -48,6 +49,11 @@ endif()
 if(TARGET fovea_video)
   fovea_package(video fovea-video "Decoder of videos." ${same_version})
 endif()
+foreach(plugin ${FOVEA_IMAGE_PLUGINS})
+  string(REPLACE fovea_ "" kind ${plugin})
+  string(TOUPPER ${kind} format)
+  fovea_package(${kind} fovea-${kind} "Decoder of ${format} images." ${same_version})
+endforeach()
 if(TARGET fovea_cuda)
   # CUDA libraries are in no package that Debian knows.
   set(CPACK_DEBIAN_CUDA_PACKAGE_SHLIBDEPS OFF)

@@ -11,9 +11,10 @@ larger ones. Needs numpy, pillow with all of its formats, and safetensors.
 import sys
 
 import image_formats_bmp
+import image_formats_gif
 import media_profiles
 
-FORMATS = (image_formats_bmp,)
+FORMATS = (image_formats_bmp, image_formats_gif)
 
 
 def made_images(width, height):

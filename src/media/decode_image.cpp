@@ -7,24 +7,26 @@
 #include <utility>
 
 #include "core/check.h"
+#include "core/interrupt.h"
 #include "media/formats/decoders.h"
 #include "media/limits.h"
 #include "media/orientation.h"
+#include "media/plugins/image_plugins.h"
 #include "media/profile.h"
 #include "media/reduction.h"
 
 namespace fovea::media {
 namespace {
 
-ImageHeader read_header(const EncodedImage& source) {
-  switch (detect_image_format(source.bytes, source.name)) {
+ImageHeader read_header(const EncodedImage& source, const MediaLimits& limits) {
+  const ImageFormat format = detect_image_format(source.bytes, source.name);
+  switch (format) {
     case ImageFormat::kJpeg: return read_jpeg_header(source, 1);
     case ImageFormat::kPng: return read_png_header(source);
     case ImageFormat::kWebp: return read_webp_header(source);
     case ImageFormat::kBmp: return read_bmp_header(source);
+    default: return image_plugin(format, source.name).read_header(source, limits);
   }
-  FOVEA_CHECK(false, kInternal, "image format without a reader");
-  return {};
 }
 
 void check_limits(const ImageInfo& info, std::string_view name, const MediaLimits& limits) {
@@ -43,7 +45,7 @@ ImageHeader read_checked_header(const EncodedImage& source, const MediaOptions& 
   FOVEA_CHECK(source.bytes.size() <= limits.max_image_bytes, kInvalidArgument, source.name,
               ": expected at most ", limits.max_image_bytes, " encoded bytes, got ",
               source.bytes.size());
-  ImageHeader header = read_header(source);
+  ImageHeader header = read_header(source, limits);
   check_limits(header.info, source.name, limits);
   if (reduction > 1 && header.info.format == ImageFormat::kJpeg) {
     header = read_jpeg_header(source, reduction);
@@ -60,9 +62,10 @@ Image decode_pixels(const EncodedImage& source, const ImageHeader& header,
     case ImageFormat::kPng: return decode_png(source, header, options, std::move(memory));
     case ImageFormat::kWebp: return decode_webp(source, header, options, std::move(memory));
     case ImageFormat::kBmp: return decode_bmp(source, header, options, std::move(memory));
+    default:
+      return image_plugin(header.info.format, source.name)
+          .decode(source, header, options, std::move(memory), current_interrupt());
   }
-  FOVEA_CHECK(false, kInternal, "image format without a decoder");
-  return {};
 }
 
 }  // namespace

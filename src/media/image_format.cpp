@@ -13,7 +13,7 @@ namespace {
 
 using std::string_view_literals::operator""sv;
 
-constexpr std::string_view kFormats = "JPEG, PNG, WebP or BMP";
+constexpr std::string_view kFormats = "JPEG, PNG, WebP, BMP or GIF";
 
 struct Signature {
   std::size_t offset;
@@ -23,7 +23,6 @@ struct Signature {
 
 // ISO base media files say "ftyp" at byte 4 and their brand at byte 8.
 constexpr std::array kForeign = {
-    Signature{0, "GIF8"sv, "GIF"sv},
     Signature{0, "II*\0"sv, "TIFF"sv},
     Signature{0, "MM\0*"sv, "TIFF"sv},
     Signature{4, "ftypavi"sv, "AVIF"sv},
@@ -50,6 +49,7 @@ std::optional<ImageFormat> supported_format(std::string_view head) {
   if (head.starts_with("RIFF"sv) && head.substr(4).substr(0, 8).ends_with("WEBP"sv))
     return ImageFormat::kWebp;
   if (head.starts_with("BM"sv)) return ImageFormat::kBmp;
+  if (head.starts_with("GIF87a"sv) || head.starts_with("GIF89a"sv)) return ImageFormat::kGif;
   return std::nullopt;
 }
 

@@ -178,3 +178,17 @@ def bmp(width, height, runs=None):
 def bmp_of_skips(width, height):
     """A BMP whose run lengths skip all rows, 255 of them at a time."""
     return bmp(width, height, b"\0\2\0\xff" * (height // 255 + 1) + b"\0\1")
+
+
+def gif(screen, frame, data=b"\x04\x84\x10"):
+    """A screen and a frame of these sides, by default with a few codes; `data` is one piece of them."""
+    head = b"GIF89a" + struct.pack("<HHBBB", *screen, 0x80, 0, 0) + bytes(6)
+    codes = bytes([2, len(data)]) + data
+    return head + struct.pack("<BHHHHB", 0x2C, 0, 0, *frame, 0) + codes + b"\0;"
+
+
+def gif_of_pieces(count):
+    """A frame of one pixel behind so many empty extensions and in front of as many pieces of codes."""
+    start = b"GIF89a" + struct.pack("<HHBBB", 1, 1, 0x80, 0, 0) + bytes(6)
+    frame = struct.pack("<BHHHHB", 0x2C, 0, 0, 1, 1, 0) + b"\2\2\x44\1"
+    return start + b"!\x99\1\0\0" * count + frame + b"\1\0" * count + b"\0;"

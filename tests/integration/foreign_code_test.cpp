@@ -59,6 +59,12 @@ TEST_F(ForeignCode, PluginsAreThoseBesideTheProgram) {
                         "/installed/lib/fovea/libfovea_video.so is not the plugin \"video\""));
 }
 
+TEST_F(ForeignCode, PluginsOfImagesAreTheirOwn) {
+  EXPECT_THAT(environment(), HasSubstr("not used: libfovea_gif.so is not in " + folder_.path()));
+  lay("installed/lib/fovea/libfovea_gif.so");
+  EXPECT_THAT(environment(), HasSubstr("/libfovea_gif.so is not the plugin \"gif\""));
+}
+
 TEST_F(ForeignCode, PluginsComeFromTheFolderThatTheUserChose) {
   lay("installed/lib/fovea/libfovea_video.so");
   ASSERT_EQ(setenv("FOVEA_PLUGIN_DIR", work_.c_str(), 1), 0);

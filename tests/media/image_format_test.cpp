@@ -24,6 +24,8 @@ TEST(DetectImageFormat, KnowsTheSupportedFormats) {
   EXPECT_EQ(detect("\x89PNG\r\n\x1A\n"), ImageFormat::kPng);
   EXPECT_EQ(detect("RIFF\0\0\0\0WEBPVP8 "sv), ImageFormat::kWebp);
   EXPECT_EQ(detect("BM\x46\0\0\0\0\0\0\0\x36\0"sv), ImageFormat::kBmp);
+  EXPECT_EQ(detect("GIF87a\1\0\1\0\0\0\0"sv), ImageFormat::kGif);
+  EXPECT_EQ(detect("GIF89a\1\0\1\0\0\0\0"sv), ImageFormat::kGif);
 }
 
 struct ForeignFile {
@@ -41,8 +43,7 @@ TEST_P(ForeignFormats, AreUnsupportedByName) {
 INSTANTIATE_TEST_SUITE_P(
     Magic, ForeignFormats,
     ::testing::Values(
-        ForeignFile{"Gif", "GIF89a\1\0\1\0\0\0\0"sv, "cat.x: GIF is not supported"},
-        ForeignFile{"TiffLittle", "II*\0\x08\0\0\0\0\0\0\0"sv, "TIFF is not supported"},
+        ForeignFile{"TiffLittle", "II*\0\x08\0\0\0\0\0\0\0"sv, "cat.x: TIFF is not supported"},
         ForeignFile{"TiffBig", "MM\0*\0\0\0\x08\0\0\0\0"sv, "TIFF is not supported"},
         ForeignFile{"Heif",
                     "\0\0\0\x18"
@@ -64,6 +65,7 @@ INSTANTIATE_TEST_SUITE_P(
         ForeignFile{"Jpeg2000", "\0\0\0\x0CjP  \r\n\x87\n"sv, "JPEG 2000 is not supported"},
         ForeignFile{"Pdf", "%PDF-1.7\n"sv, "PDF is not supported"},
         ForeignFile{"Svg", "<svg xmlns=''/>"sv, "SVG is not supported"},
+        ForeignFile{"GifOfLater", "GIF90a\1\0\1\0\0\0\0"sv, "not an image"},
         ForeignFile{"Text", "this is not an image\n"sv, "not an image"},
         ForeignFile{"OneByte", "\xFF"sv, "not an image"},
         ForeignFile{"RiffAudio", "RIFF\0\0\0\0WAVEfmt "sv, "not an image"}),

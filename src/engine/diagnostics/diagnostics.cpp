@@ -9,6 +9,7 @@
 #include "graph/capture/forward_cost.h"
 #include "graph/capture/graph_set.h"
 #include "graph/graph_config.h"
+#include "media/plugins/image_plugins.h"
 #include "media/process/decode_processes.h"
 #include "media/video.h"
 #include "models/registry.h"
@@ -27,6 +28,8 @@ std::vector<EnvironmentFact> describe_environment() try {
   facts.emplace_back("memory", cat(properties.total_bytes >> 20, " MiB"));
   facts.emplace_back("cpu kernels", to_string(detect_cpu_isa()));
   facts.emplace_back("cuda", cuda_status());
+  for (const media::ImagePluginStatus& plugin : media::image_plugin_status())
+    facts.emplace_back(plugin.format, plugin.text);
   facts.emplace_back("video", media::video_status());
   facts.emplace_back("decode processes", media::decoder_status());
   for (const ModelFamily* family : model_families()) {

@@ -9,6 +9,7 @@
 
 #include "core/check.h"
 #include "media/decode_image.h"
+#include "media/plugins/image_plugins.h"
 #include "media/process/host_socket.h"
 #include "media/process/sandbox.h"
 #include "media/video.h"
@@ -53,7 +54,10 @@ std::uint64_t number(std::string_view text) {
 }
 
 [[noreturn]] void run(const char* const* arguments) {
-  if (std::string_view(arguments[0]) == "video") (void)video_status();  // loads the plugin
+  if (std::string_view(arguments[0]) == "video")
+    (void)video_status();  // loads the plugin
+  else
+    load_image_plugins();
   const Isolation isolation = enter_sandbox({.address_bytes = number(arguments[2]),
                                              .cpu_seconds = number(arguments[3]),
                                              .host_pid = static_cast<int>(number(arguments[1]))});

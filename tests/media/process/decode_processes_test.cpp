@@ -20,6 +20,7 @@
 #include "media/video.h"
 #include "support/expect_error.h"
 #include "support/golden.h"
+#include "support/media_profile_cases.h"
 
 namespace fovea::media {
 namespace {
@@ -95,6 +96,14 @@ TEST_F(DecodeProcessesTest, GiveThePixelsOfThisProcess) {
     }
   }
   EXPECT_GT(num_images, 50);
+}
+
+TEST_F(DecodeProcessesTest, GiveThePixelsAndErrorsOfEveryFormat) {
+  std::vector<test::MediaProfileCase> files =
+      test::media_profile_cases("vllm", "formats.safetensors");
+  for (test::MediaProfileCase& refused : test::refused_images("formats.safetensors"))
+    files.push_back(std::move(refused));
+  for (const test::MediaProfileCase& each : files) expect_same(processes_, each.file, each.name);
 }
 
 TEST_F(DecodeProcessesTest, GiveTheErrorsOfThisProcess) {
