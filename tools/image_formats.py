@@ -12,9 +12,10 @@ import sys
 
 import image_formats_bmp
 import image_formats_gif
+import image_formats_tiff
 import media_profiles
 
-FORMATS = (image_formats_bmp, image_formats_gif)
+FORMATS = (image_formats_bmp, image_formats_gif, image_formats_tiff)
 
 
 def made_images(width, height):

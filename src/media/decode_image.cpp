@@ -50,7 +50,8 @@ ImageHeader read_checked_header(const EncodedImage& source, const MediaOptions& 
   if (reduction > 1 && header.info.format == ImageFormat::kJpeg) {
     header = read_jpeg_header(source, reduction);
   }
-  if (!rules_of(options.profile).turns_upright) header.orientation = Orientation::kUpright;
+  if (!rules_of(options.profile).turns_upright && !header.turned_by_reader)
+    header.orientation = Orientation::kUpright;
   header.info.margins = turned(header.info.margins, header.orientation);
   return header;
 }

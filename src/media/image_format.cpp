@@ -13,7 +13,7 @@ namespace {
 
 using std::string_view_literals::operator""sv;
 
-constexpr std::string_view kFormats = "JPEG, PNG, WebP, BMP or GIF";
+constexpr std::string_view kFormats = "JPEG, PNG, WebP, BMP, GIF or TIFF";
 
 struct Signature {
   std::size_t offset;
@@ -23,8 +23,7 @@ struct Signature {
 
 // ISO base media files say "ftyp" at byte 4 and their brand at byte 8.
 constexpr std::array kForeign = {
-    Signature{0, "II*\0"sv, "TIFF"sv},
-    Signature{0, "MM\0*"sv, "TIFF"sv},
+    Signature{0, "MM\0+"sv, "BigTIFF with the highest byte first"sv},
     Signature{4, "ftypavi"sv, "AVIF"sv},
     Signature{4, "ftyphei"sv, "HEIF"sv},
     Signature{4, "ftyphev"sv, "HEIF"sv},
@@ -50,6 +49,8 @@ std::optional<ImageFormat> supported_format(std::string_view head) {
     return ImageFormat::kWebp;
   if (head.starts_with("BM"sv)) return ImageFormat::kBmp;
   if (head.starts_with("GIF87a"sv) || head.starts_with("GIF89a"sv)) return ImageFormat::kGif;
+  for (const std::string_view magic : {"II*\0"sv, "MM\0*"sv, "II+\0"sv})
+    if (head.starts_with(magic)) return ImageFormat::kTiff;
   return std::nullopt;
 }
 

@@ -192,3 +192,39 @@ def gif_of_pieces(count):
     start = b"GIF89a" + struct.pack("<HHBBB", 1, 1, 0x80, 0, 0) + bytes(6)
     frame = struct.pack("<BHHHHB", 0x2C, 0, 0, 1, 1, 0) + b"\2\2\x44\1"
     return start + b"!\x99\1\0\0" * count + frame + b"\1\0" * count + b"\0;"
+
+
+def tiff(fields, data=b""):
+    """A directory of these fields, each of one number, or of a list that lies behind it, and data."""
+    place = 8 + 2 + 12 * len(fields) + 4
+    entries = lists = b""
+    for tag, value in sorted(fields.items()):
+        values = value if isinstance(value, list) else [value]
+        at = value if len(values) == 1 and value is not values else place + len(lists)
+        entries += struct.pack("<HHII", tag, 4, len(values), at)
+        if values is value:
+            lists += struct.pack(f"<{len(values)}I", *values)
+    return b"II*\0" + struct.pack("<IH", 8, len(fields)) + entries + bytes(4) + lists + data
+
+
+def tiff_image(width, height, **changes):
+    """A grey TIFF that says it has one strip of no compression."""
+    fields = {"f256": width, "f257": height, "f258": 8, "f259": 1, "f262": 1, "f273": 8, "f277": 1, "f278": height,
+              "f279": 100} | changes
+    return tiff({int(tag[1:]): value for tag, value in fields.items() if value is not None})
+
+
+def tiff_of_equal_strips(side, rows):
+    """A TIFF whose strips are all the same zlib stream of zeros."""
+    data = zeros(side * rows)
+    count = -(-side // rows)
+    place = 8 + 2 + 12 * 9 + 4 + 8 * count
+    fields = {256: side, 257: side, 258: 8, 259: 8, 262: 1, 273: [place] * count, 277: 1, 278: rows,
+              279: [len(data)] * count}
+    return tiff(fields, data)
+
+
+def tiff_of_fields(count):
+    """A directory of so many fields that lie upon each other."""
+    fields = {tag: tag for tag in range(1000, 1000 + count)} | {256: 1, 257: 1, 258: 8, 262: 1, 273: 8, 279: 1}
+    return tiff(fields)

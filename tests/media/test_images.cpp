@@ -14,6 +14,12 @@
 #include "media/decode_image.h"
 
 namespace fovea::test {
+
+void append_number(Bytes& to, std::uint32_t value, int num_bytes, bool big_endian) {
+  for (int i = 0; i < num_bytes; ++i)
+    to.push_back(static_cast<std::uint8_t>(value >> 8 * (big_endian ? num_bytes - 1 - i : i)));
+}
+
 namespace {
 
 void append(Bytes& to, std::span<const std::uint8_t> bytes) {
@@ -21,11 +27,6 @@ void append(Bytes& to, std::span<const std::uint8_t> bytes) {
 }
 void append(Bytes& to, std::string_view text) {
   std::copy(text.begin(), text.end(), std::back_inserter(to));
-}
-
-void append_number(Bytes& to, std::uint32_t value, int num_bytes, bool big_endian) {
-  for (int i = 0; i < num_bytes; ++i)
-    to.push_back(static_cast<std::uint8_t>(value >> 8 * (big_endian ? num_bytes - 1 - i : i)));
 }
 
 /// Rows as PNG stores them: big endian, samples of less than 8 bits packed from the left.

@@ -16,6 +16,9 @@ namespace fovea::test {
 
 using Bytes = std::vector<std::uint8_t>;
 
+/// Appends a number of at most 4 bytes.
+void append_number(Bytes& to, std::uint32_t value, int num_bytes, bool big_endian);
+
 /// Makes HWC values from v(x, y, c).
 template <class T>
 std::vector<T> make_samples(int width, int height, int channels,

@@ -30,6 +30,7 @@ struct ImageHeader {
   ImageInfo info;  ///< sides and margins as stored
   Orientation orientation = Orientation::kUpright;
   int reduction = 1;  ///< what decode_jpeg divides the sides by; `info` is of the result
+  bool turned_by_reader = false;  ///< upright whatever the profile: Pillow's reader turns it
 };
 
 /// Part of ImageInfo::decode_bytes for what a library keeps whatever the image: tables, windows.

@@ -12,7 +12,6 @@
 #include "media/plugins/gif_frame.h"
 
 #include <algorithm>
-#include <ranges>
 
 #include "core/check.h"
 
@@ -101,8 +100,9 @@ class GifReader {
   void read_palette(std::uint8_t flags) {
     constexpr int kBitsMask = 7;
     const Bytes palette = take(std::size_t{3} << ((flags & kBitsMask) + 1));
-    const auto is_grey = [&](std::size_t i) { return palette[i] == i / 3; };
-    if (std::ranges::all_of(std::views::iota(std::size_t{0}, palette.size()), is_grey)) return;
+    bool is_grey = true;
+    for (std::size_t i = 0; i < palette.size(); ++i) is_grey = is_grey && palette[i] == i / 3;
+    if (is_grey) return;
     frame_.colors = {};
     std::copy(palette.begin(), palette.end(), frame_.colors.begin());
   }

@@ -20,6 +20,7 @@ struct PluginFormat {
 
 constexpr std::array kPluginFormats{
     PluginFormat{ImageFormat::kGif, "GIF", "gif", "libgif-dev"},
+    PluginFormat{ImageFormat::kTiff, "TIFF", "tiff", "libtiff-dev"},
 };
 
 /// A plugin, or the reason why there is none.

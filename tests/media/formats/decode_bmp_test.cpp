@@ -9,13 +9,10 @@
 namespace fovea::media {
 namespace {
 
+using test::append_number;
 using test::Bytes;
 using test::decode;
 using test::expect_error;
-
-void append_number(Bytes& to, std::uint32_t value, int num_bytes) {
-  for (int i = 0; i < num_bytes; ++i) to.push_back(static_cast<std::uint8_t>(value >> 8 * i));
-}
 
 struct BmpSpec {
   std::uint32_t width = 1;
@@ -28,18 +25,19 @@ struct BmpSpec {
 
 Bytes bmp(const BmpSpec& spec, const Bytes& pixels) {
   Bytes file{'B', 'M'};
-  append_number(file, 0, 4);  // the size of the file; nobody looks at it
-  append_number(file, 0, 4);
-  append_number(file, 14 + spec.header_bytes + static_cast<std::uint32_t>(spec.palette.size()), 4);
-  append_number(file, spec.header_bytes, 4);
-  append_number(file, spec.width, 4);
-  append_number(file, spec.height, 4);
-  append_number(file, 1, 2);
-  append_number(file, spec.bits, 2);
-  append_number(file, spec.compression, 4);
-  for (int i = 0; i < 3; ++i) append_number(file, 0, 4);
-  append_number(file, static_cast<std::uint32_t>(spec.palette.size() / 4), 4);
-  append_number(file, 0, 4);
+  append_number(file, 0, 4, false);  // the size of the file; nobody looks at it
+  append_number(file, 0, 4, false);
+  append_number(file, 14 + spec.header_bytes + static_cast<std::uint32_t>(spec.palette.size()), 4,
+                false);
+  append_number(file, spec.header_bytes, 4, false);
+  append_number(file, spec.width, 4, false);
+  append_number(file, spec.height, 4, false);
+  append_number(file, 1, 2, false);
+  append_number(file, spec.bits, 2, false);
+  append_number(file, spec.compression, 4, false);
+  for (int i = 0; i < 3; ++i) append_number(file, 0, 4, false);
+  append_number(file, static_cast<std::uint32_t>(spec.palette.size() / 4), 4, false);
+  append_number(file, 0, 4, false);
   file.resize(14 + spec.header_bytes);
   file.insert(file.end(), spec.palette.begin(), spec.palette.end());
   file.insert(file.end(), pixels.begin(), pixels.end());
