@@ -10,12 +10,13 @@ larger ones. Needs numpy, pillow with all of its formats, and safetensors.
 
 import sys
 
+import image_formats_avif
 import image_formats_bmp
 import image_formats_gif
 import image_formats_tiff
 import media_profiles
 
-FORMATS = (image_formats_bmp, image_formats_gif, image_formats_tiff)
+FORMATS = (image_formats_bmp, image_formats_gif, image_formats_tiff, image_formats_avif)
 
 
 def made_images(width, height):

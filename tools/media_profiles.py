@@ -65,7 +65,7 @@ def pixels(data, profile):
             image = Image.open(io.BytesIO(data))
             image.load()  # refused here; vLLM's loader ignores errors while it turns, and black images follow
             return np.asarray(PROFILES[profile](image))
-        except (OSError, SyntaxError, ValueError, IndexError, struct.error):
+        except (OSError, SyntaxError, ValueError, IndexError, RuntimeError, struct.error):
             return None
 
 

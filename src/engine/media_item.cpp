@@ -16,8 +16,8 @@ namespace fovea {
 namespace {
 
 bool is_image_name(const std::filesystem::path& name) {
-  constexpr std::array<std::string_view, 8> kExtensions{".jpg", ".jpeg", ".png", ".webp",
-                                                        ".bmp", ".gif",  ".tif", ".tiff"};
+  constexpr std::array<std::string_view, 9> kExtensions{".jpg", ".jpeg", ".png",  ".webp", ".bmp",
+                                                        ".gif", ".tif",  ".tiff", ".avif"};
   std::string extension = name.extension().string();
   std::ranges::transform(extension, extension.begin(),
                          [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
@@ -172,8 +172,9 @@ std::vector<std::string> images_in(const std::string& directory) try {
     std::error_code ignored;
     if (is_image_name(name) && fs::is_regular_file(path, ignored)) files.push_back(path.string());
   }
-  FOVEA_CHECK(!files.empty(), kNotFound, directory,
-              ": expected .jpg, .jpeg, .png, .webp, .bmp, .gif, .tif or .tiff files, found none");
+  FOVEA_CHECK(
+      !files.empty(), kNotFound, directory,
+      ": expected .jpg, .jpeg, .png, .webp, .bmp, .gif, .tif, .tiff or .avif files, found none");
   return files;
 } catch (...) {
   rethrow_as_error();

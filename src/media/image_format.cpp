@@ -7,13 +7,14 @@
 #include <optional>
 
 #include "core/check.h"
+#include "media/bytes.h"
 
 namespace fovea::media {
 namespace {
 
 using std::string_view_literals::operator""sv;
 
-constexpr std::string_view kFormats = "JPEG, PNG, WebP, BMP, GIF or TIFF";
+constexpr std::string_view kFormats = "JPEG, PNG, WebP, BMP, GIF, TIFF or AVIF";
 
 struct Signature {
   std::size_t offset;
@@ -24,7 +25,6 @@ struct Signature {
 // ISO base media files say "ftyp" at byte 4 and their brand at byte 8.
 constexpr std::array kForeign = {
     Signature{0, "MM\0+"sv, "BigTIFF with the highest byte first"sv},
-    Signature{4, "ftypavi"sv, "AVIF"sv},
     Signature{4, "ftyphei"sv, "HEIF"sv},
     Signature{4, "ftyphev"sv, "HEIF"sv},
     Signature{4, "ftypmif1"sv, "HEIF"sv},
@@ -40,6 +40,24 @@ constexpr std::array kForeign = {
 bool stands_in(const Signature& signature, std::string_view head) {
   return head.size() > signature.offset &&
          head.substr(signature.offset).starts_with(signature.magic);
+}
+
+/// An ISO base media file begins with a box of brands: length 4, "ftyp", the major one, a version,
+/// and others that the file agrees with. HEIF files of any codec may have the major brands mif1 and
+/// msf1.
+bool has_avif_brand(Bytes file) {
+  constexpr std::size_t kMajor = 8;
+  constexpr std::size_t kOthers = 16;
+  constexpr std::size_t kMostBytes = 1024;
+  if (file.size() < kMajor + 4 || text_of(file.subspan(4, 4)) != "ftyp") return false;
+  const auto brand_at = [&](std::size_t at) { return text_of(file.subspan(at, 4)); };
+  const auto is_avif = [](std::string_view brand) { return brand == "avif" || brand == "avis"; };
+  if (is_avif(brand_at(kMajor))) return true;
+  if (brand_at(kMajor) != "mif1" && brand_at(kMajor) != "msf1") return false;
+  const std::size_t end = std::min({std::size_t{big_endian_u32(file)}, file.size(), kMostBytes});
+  for (std::size_t at = kOthers; at + 4 <= end; at += 4)
+    if (is_avif(brand_at(at))) return true;
+  return false;
 }
 
 std::optional<ImageFormat> supported_format(std::string_view head) {
@@ -62,6 +80,7 @@ ImageFormat detect_image_format(std::span<const std::uint8_t> bytes, std::string
   const std::string_view head(reinterpret_cast<const char*>(bytes.data()),
                               std::min(bytes.size(), kLongestMagic));
   if (const std::optional<ImageFormat> format = supported_format(head)) return *format;
+  if (has_avif_brand(bytes)) return ImageFormat::kAvif;
   for (const Signature& foreign : kForeign)
     FOVEA_CHECK(!stands_in(foreign, head), kUnsupported, name, ": ", foreign.format,
                 " is not supported, expected ", kFormats);

@@ -173,6 +173,8 @@ Orientation read_orientation(Bytes exif, Bytes xmp) noexcept {
   return orientation ? *orientation : xmp_orientation(text_of(xmp));
 }
 
+bool has_exif_orientation(Bytes exif) noexcept { return exif_orientation(exif).has_value(); }
+
 Margins turned(const Margins& stored, Orientation orientation) noexcept {
   Margins margins = stored;
   if (reverses_x(orientation)) std::swap(margins.left_px, margins.right_px);

@@ -27,6 +27,9 @@ enum class Orientation : std::uint8_t {
 [[nodiscard]] Orientation read_orientation(std::span<const std::uint8_t> exif,
                                            std::span<const std::uint8_t> xmp) noexcept;
 
+/// Whether an EXIF block has an entry for the orientation, be it in range or not, or is no TIFF.
+[[nodiscard]] bool has_exif_orientation(std::span<const std::uint8_t> exif) noexcept;
+
 /// Whether turning upright swaps width and height.
 [[nodiscard]] constexpr bool swaps_sides(Orientation orientation) noexcept {
   return orientation >= Orientation::kTranspose;

@@ -228,3 +228,26 @@ def tiff_of_fields(count):
     """A directory of so many fields that lie upon each other."""
     fields = {tag: tag for tag in range(1000, 1000 + count)} | {256: 1, 257: 1, 258: 8, 262: 1, 273: 8, 279: 1}
     return tiff(fields)
+
+
+def _box(kind, *parts):
+    payload = b"".join(parts)
+    return struct.pack(">I", 8 + len(payload)) + kind + payload
+
+
+def avif(width, height, data=b"\x12\0\x0a\x04\0\0\0\x02"):
+    """An AVIF file of one item that says it has these sides; by default, without coded pixels."""
+    full = lambda kind, *parts: _box(kind, bytes(4), *parts)
+    infe = _box(b"infe", b"\2\0\0\0", struct.pack(">HH", 1, 0), b"av01\0")
+    ispe = full(b"ispe", struct.pack(">II", width, height))
+    av1c = _box(b"av1C", b"\x81\0\x0c\0")
+    pixi = full(b"pixi", b"\3\x08\x08\x08")
+    ipma = full(b"ipma", struct.pack(">IHB", 1, 1, 3), b"\1\x82\3")
+
+    def meta(offset):
+        iloc = full(b"iloc", b"\x44\0", struct.pack(">HHHHII", 1, 1, 0, 1, offset, len(data)))
+        return full(b"meta", full(b"hdlr", bytes(4), b"pict", bytes(13)), full(b"pitm", b"\0\1"), iloc,
+                    full(b"iinf", b"\0\1", infe), _box(b"iprp", _box(b"ipco", ispe, av1c, pixi), ipma))
+
+    head = _box(b"ftyp", b"avif\0\0\0\0avifmif1miaf")
+    return head + meta(len(head) + len(meta(0)) + 8) + _box(b"mdat", data)

@@ -27,6 +27,12 @@ TEST(DetectImageFormat, KnowsTheSupportedFormats) {
   EXPECT_EQ(detect("BM\x46\0\0\0\0\0\0\0\x36\0"sv), ImageFormat::kBmp);
   for (const std::string_view magic : {"II*\0"sv, "MM\0*"sv, "II+\0"sv})
     EXPECT_EQ(detect(std::string(magic) + "\0\0\0\0"), ImageFormat::kTiff);
+  EXPECT_EQ(detect("\0\0\0\x20"
+                   "ftypavif\0\0\0\0"sv),
+            ImageFormat::kAvif);
+  EXPECT_EQ(detect("\0\0\0\x18"
+                   "ftypmif1\0\0\0\0miafavif"sv),
+            ImageFormat::kAvif);
   EXPECT_EQ(detect("GIF87a\1\0\1\0\0\0\0"sv), ImageFormat::kGif);
   EXPECT_EQ(detect("GIF89a\1\0\1\0\0\0\0"sv), ImageFormat::kGif);
 }
@@ -55,10 +61,6 @@ INSTANTIATE_TEST_SUITE_P(
                     "\0\0\0\x18"
                     "ftypmsf1\0\0\0\0"sv,
                     "HEIF is not supported"},
-        ForeignFile{"Avif",
-                    "\0\0\0\x20"
-                    "ftypavif\0\0\0\0"sv,
-                    "AVIF is not supported"},
         ForeignFile{"Video",
                     "\0\0\0\x20"
                     "ftypisom\0\0\0\0"sv,

@@ -21,6 +21,7 @@ struct PluginFormat {
 constexpr std::array kPluginFormats{
     PluginFormat{ImageFormat::kGif, "GIF", "gif", "libgif-dev"},
     PluginFormat{ImageFormat::kTiff, "TIFF", "tiff", "libtiff-dev"},
+    PluginFormat{ImageFormat::kAvif, "AVIF", "avif", "libavif-dev"},
 };
 
 /// A plugin, or the reason why there is none.
