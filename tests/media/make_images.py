@@ -99,6 +99,8 @@ def make(folder):
     save(folder, "palette.png", rgb.quantize(16), transparency=3)
     for name, data in with_damaged_pixel_chunks(waves(43, 29, 3)):
         (folder / f"rows_{name}.png").write_bytes(data)
+    flat = Image.new("RGBA", (3000, 2000), (1, 2, 3, 4))  # for the memory that it takes, not its pixels
+    save(folder, "flat_alpha.avif", flat, quality=90, subsampling="4:4:4")
 
 
 def pixels(path):

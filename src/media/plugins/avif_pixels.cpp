@@ -110,8 +110,8 @@ avifRGBImage describe(const avifImage& image, bool has_alpha, std::uint8_t* pixe
 std::uint8_t byte_of(std::uint16_t alpha, const avifImage& image) noexcept {
   if (drops_alpha_bits(image))
     return static_cast<std::uint8_t>(alpha >> (image.depth - kBytesBits));
-  const auto most = static_cast<float>((1u << image.depth) - 1);
-  return static_cast<std::uint8_t>(0.5F + static_cast<float>(alpha) / most * 255.0F);
+  const std::uint32_t most = (1u << image.depth) - 1;  // odd: nothing lies between two bytes
+  return static_cast<std::uint8_t>((alpha * 255u + most / 2) / most);
 }
 
 /// For samples of more than 8 bits; libavif has filled in others.

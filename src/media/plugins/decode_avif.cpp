@@ -1,6 +1,8 @@
 // AVIF by libavif, with dav1d: the image of a file, or the first one of a sequence. Its header is
 // read without decoding. An image is decoded at one go, by the calling thread.
 #include <avif/avif.h>
+#include <dav1d/dav1d.h>
+#include <dlfcn.h>
 
 #include <algorithm>
 #include <memory>
@@ -162,6 +164,17 @@ Image decode_avif(const EncodedImage& source, const ImageHeader& header,
 
 }  // namespace
 }  // namespace fovea::media
+
+/// dav1d writes complaints about damaged images to stderr, and libavif gives no way to stop it. It
+/// finds this function before dav1d's own, because libraries of a plugin look for symbols in the
+/// plugin first.
+extern "C" __attribute__((visibility("default"))) void dav1d_default_settings(
+    Dav1dSettings* settings) {
+  static const auto original = reinterpret_cast<void (*)(Dav1dSettings*)>(
+      dlsym(RTLD_NEXT, "dav1d_default_settings"));  // NOLINT: of libdav1d, which libavif needs
+  original(settings);
+  settings->logger.callback = nullptr;
+}
 
 extern "C" __attribute__((visibility("default"))) const fovea::media::ImagePlugin*
 fovea_image_plugin() {
