@@ -20,8 +20,8 @@
 namespace fovea::media {
 namespace {
 
-/// What libtiff may allocate to read a directory: its tables of offsets have up to 8 bytes for 2 of
-/// the file.
+/// Most bytes that libtiff may allocate at once to read a directory: a table of offsets has 8 for 2
+/// of the file.
 std::size_t directory_bytes(std::size_t file_bytes) {
   constexpr std::size_t kLeast = std::size_t{1} << 20;
   return kLeast + 4 * file_bytes;

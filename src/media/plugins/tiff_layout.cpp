@@ -169,7 +169,7 @@ bool set_color(const TiffFile& file, const SampleFields& fields, TiffLayout& lay
   }
 }
 
-/// Of the field, or if the file has none, of its XMP packet.
+/// The orientation of the field, or if the file has none, of its XMP packet.
 Orientation read_tiff_orientation(const TiffFile& file) {
   std::uint16_t code = 0;
   if (TIFFGetField(file.get(), TIFFTAG_ORIENTATION, &code) == 1)
