@@ -4,8 +4,9 @@
 //   14   4  size of the header that follows, itself included: 12 (OS/2), 40, 52, 56, 64, 108 or 124
 // OS/2: width 2, height 2, planes 2, bits 2. The others:
 //   18   4  width
-//   22   4  height; if its highest byte is FF, a negative number, and the rows run from the top
-//   down 28   2  bits per pixel 30   4  compression: 0 rows, 1 RLE8, 2 RLE4, 3 rows of bit fields
+//   22   4  height; negative if its highest byte is FF, and the rows run from the top down
+//   28   2  bits per pixel
+//   30   4  compression: 0 rows, 1 RLE8, 2 RLE4, 3 rows of bit fields
 //   46   4  colours of the palette; 0: all that fit into the bits
 //   54  12  masks of red, green and blue; part of the header from 52 on, otherwise behind it
 //   66   4  mask of alpha in headers from 56 on
