@@ -7,7 +7,7 @@
 
 Of several checkpoints, those that the two do not load are named. With --random-options, each is
 compared that many times, with an image of random size and random options of the item
-(mm_processor_kwargs), those that `fovea inspect` lists. Without images it makes three. Both read the files, resize them, and run the tower on the CPU in f32. Prints the
+(mm_processor_kwargs), those that `fovea inspect` lists; values that Fovea refuses by name are no failure. Without images it makes three. Both read the files, resize them, and run the tower on the CPU in f32. Prints the
 relative L2 difference per image, and fails if one is above --tolerance. Needs the package fovea (python/README.md),
 torch, transformers and pillow; fits towers whose transformers model has get_image_features.
 """
@@ -114,6 +114,7 @@ OPTIONS = {
     ("max_num_patches",): lambda rng, _: (rng.choice([64, 100, 256, 400]),),
     ("min_patches", "max_patches"): lambda rng, _: (rng.randint(1, 2), rng.randint(2, 9)),
     ("max_patches", "resize_to_max_canvas"): lambda rng, _: (rng.randint(1, 9), rng.random() < 0.5),
+    ("min_image_tokens", "max_image_tokens"): lambda rng, _: (rng.randint(1, 40), rng.randint(41, 400)),
     ("in_token_limit",): lambda rng, _: (rng.randrange(64, 2000),),
     ("do_pan_and_scan", "pan_and_scan_min_crop_size", "pan_and_scan_max_num_crops", "pan_and_scan_min_ratio_to_activate"):
         lambda rng, _: (rng.random() < 0.8, rng.randrange(16, 200), rng.randint(2, 5), 1 + rng.random()),
@@ -179,7 +180,9 @@ def compare(folder, args, scratch):
         except Exception as error:  # whatever the reference raises for an image that it does not take
             print(f"{path.name:<{width}}  transformers: {str(error).splitlines()[0][:80]}; fovea: {item.error}  {options}")
             continue
-        if item.error is not None:
+        if item.error is not None and options and "supported" in str(item.error):
+            text, relative = f"refused: {item.error}", 0.0
+        elif item.error is not None:
             text, relative = str(item.error), float("inf")
         else:
             text, relative = difference(item.torch(), reference)
