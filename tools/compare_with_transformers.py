@@ -7,7 +7,7 @@
 
 Of several checkpoints, those that the two do not load are named. With --random-options, each is
 compared that many times, with an image of random size and random options of the item
-(mm_processor_kwargs), those that `fovea inspect` lists; values that Fovea refuses by name are no failure. Without images it makes three. Both read the files, resize them, and run the tower on the CPU in f32. Prints the
+(mm_processor_kwargs), those that `fovea inspect` lists; values that Fovea refuses by name are no failure. --random-videos does so with short lossless videos, which needs PyAV. Without images it makes three. Both read the files, resize them, and run the tower on the CPU in f32. Prints the
 relative L2 difference per image, and fails if one is above --tolerance. Needs the package fovea (python/README.md),
 torch, transformers and pillow; fits towers whose transformers model has get_image_features.
 """
@@ -157,6 +157,76 @@ def cases_of(engine, processor, args, scratch):
     ]
 
 
+def video_options(rng, taken):
+    """Options of a video, each alone: where to take frames, or how large they become."""
+    least, most = pixel_range(rng)
+    values = {
+        "num_frames": {"num_frames": rng.randrange(2, 9)},
+        "fps": {"fps": rng.choice([1, 3, 5])},
+        "size": {"size": {"shortest_edge": least, "longest_edge": most * rng.randint(1, 8)}},
+        "min_pixels": {"min_pixels": least, "max_pixels": most},
+        "max_frames": {"min_frames": 2, "max_frames": rng.choice([4, 6])},
+    }
+    return rng.choice([value for name, value in values.items() if name in taken] or [{}])
+
+
+VIDEO_FPS = 10
+
+
+def random_video(rng, folder, number):
+    """A container whose frames every decoder reads alike, and these frames."""
+    import av
+    import numpy
+
+    count, width, height = rng.randrange(8, 40), rng.randrange(4, 16) * 16, rng.randrange(4, 16) * 16
+    coarse = numpy.random.default_rng(number).integers(0, 255, (height // 8, width // 8, 3), dtype=numpy.uint8)
+    image = coarse.repeat(8, 0).repeat(8, 1)
+    frames = numpy.stack([numpy.roll(image, 3 * i, 1) for i in range(count)])
+    path = folder / f"random_{number}_{count}x{width}x{height}.mkv"
+    with av.open(path, "w") as container:
+        stream = container.add_stream("ffv1", rate=VIDEO_FPS)
+        stream.width, stream.height, stream.pix_fmt = width, height, "bgr0"
+        for frame in frames:
+            container.mux(stream.encode(av.VideoFrame.from_ndarray(numpy.ascontiguousarray(frame), format="rgb24")))
+        container.mux(stream.encode(None))
+    return path, torch.from_numpy(frames)
+
+
+def reference_video_rows(model, processor, frames, options):
+    count, height, width, _ = frames.shape
+    metadata = transformers.video_utils.VideoMetadata(
+        total_num_frames=count, fps=float(VIDEO_FPS), width=width, height=height, duration=count / VIDEO_FPS
+    )
+    rate = {"fps": None if "num_frames" in options else options.get("fps", 2.0)}
+    inputs = processor(
+        videos=[frames.permute(0, 3, 1, 2)], video_metadata=[metadata], do_sample_frames=True, return_tensors="pt",
+        **{**options, **rate},
+    )
+    with torch.no_grad():
+        out = model.get_video_features(inputs["pixel_values_videos"], inputs["video_grid_thw"])
+    levels = [out.pooler_output, *(getattr(out, "deepstack_features", None) or ())]
+    return torch.cat([joined(level) for level in levels], dim=1)
+
+
+def compare_videos(folder, args, scratch):
+    """As compare(), for random videos."""
+    engine = fovea.Engine.from_pretrained(folder, device="cpu")
+    model = load_model(folder)
+    if not engine.item_options["video"]:
+        raise NotComparable("videos of this model have no options")
+    processor = transformers.AutoVideoProcessor.from_pretrained(folder)
+    rng = random.Random(args.seed)
+    worst = 0.0
+    for number in range(args.random_videos):
+        path, frames = random_video(rng, scratch, number)
+        options = video_options(rng, engine.item_options["video"])
+        (item,) = engine.encode(None, str(path), dtype="float32", mm_processor_kwargs=options)
+        text, relative = difference(item.torch(), reference_video_rows(model, processor, frames, options))
+        worst = max(worst, relative)
+        print(f"{path.name:<26}  {len(item):>6} rows  {text}  {json.dumps(options)}")
+    return worst
+
+
 def difference(rows, reference):
     if rows.shape != reference.shape:
         return f"rows {tuple(rows.shape)}, transformers {tuple(reference.shape)}", float("inf")
@@ -195,6 +265,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("inputs", nargs="+", type=pathlib.Path, help="directories of checkpoints, and images")
     parser.add_argument("--random-options", type=int, default=0, metavar="N", help="random cases of each checkpoint")
+    parser.add_argument("--random-videos", type=int, default=0, metavar="N", help="random videos of each checkpoint, instead")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--tolerance", type=float, default=TOLERANCE)
     args = parser.parse_args()
@@ -207,7 +278,8 @@ def main():
     for folder in folders:
         with tempfile.TemporaryDirectory() as scratch:
             try:
-                worst[folder] = compare(folder, args, pathlib.Path(scratch))
+                run = compare_videos if args.random_videos else compare
+                worst[folder] = run(folder, args, pathlib.Path(scratch))
             except (fovea.Error, NotComparable, OSError) as error:
                 left_out[folder] = str(error).splitlines()[0]
     for folder, why in left_out.items():
