@@ -139,7 +139,8 @@ struct MediaItem {
   [[nodiscard]] FOVEA_API std::int64_t num_frames() const noexcept;
 };
 
-/// An encoded image (JPEG, PNG, WebP, BMP, GIF, TIFF, AVIF) in a file. The file is not looked at until encode() reads it.
+/// An encoded image (JPEG, PNG, WebP, BMP, GIF, TIFF, AVIF) in a file. The file is not looked at
+/// until encode() reads it.
 [[nodiscard]] FOVEA_API MediaItem image_file(std::string path);
 /// An encoded image in memory. `name` appears in error messages.
 [[nodiscard]] FOVEA_API MediaItem image_bytes(MediaBytes bytes, std::string name);
