@@ -62,9 +62,7 @@ std::uint16_t wide_sample(const std::uint8_t* row, std::size_t x) noexcept {
 class ByteImage {
  public:
   explicit ByteImage(const avifImage& wide)
-      : image_(avifImageCreate(static_cast<int>(wide.width), static_cast<int>(wide.height), 8,
-                               wide.yuvFormat),
-               avifImageDestroy) {
+      : image_(avifImageCreate(wide.width, wide.height, 8, wide.yuvFormat), avifImageDestroy) {
     if (!image_) throw std::bad_alloc();
     image_->yuvRange = wide.yuvRange;
     image_->colorPrimaries = wide.colorPrimaries;

@@ -36,7 +36,7 @@ class DecodeAvif : public ::testing::Test {
   static Bytes with_number(const std::string& name, std::string_view word, std::size_t distance,
                            std::uint32_t value) {
     Bytes bytes = file(name);
-    auto at = std::ranges::search(bytes, word).begin() +
+    auto at = std::search(bytes.begin(), bytes.end(), word.begin(), word.end()) +
               static_cast<std::ptrdiff_t>(word.size() + distance);
     for (int shift = 24; shift >= 0; shift -= 8) *at++ = static_cast<std::uint8_t>(value >> shift);
     return bytes;
