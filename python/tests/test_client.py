@@ -140,7 +140,7 @@ def test_frames_have_the_rows_of_the_program(client, frame_rows, kind):
 
 def test_a_folder_without_frames_is_refused(client, tmp_path):
     (tmp_path / "notes.txt").write_text("no frame")
-    with pytest.raises(fovea.Error, match="expected .jpg, .jpeg, .png or .webp files, found none") as caught:
+    with pytest.raises(fovea.Error, match=r"expected .jpg, .*, found none") as caught:
         client.encode(videos=tmp_path)
     assert caught.value.code == "not_found"
     with pytest.raises(TypeError, match=r"videos\[0\]: expected a path of a container"):

@@ -30,7 +30,7 @@ OWN_VALUES = {
 }
 
 # Options that one is refused without.
-WITH = {"normalize_vectors": {"vectors": True}}
+WITH = {"normalize_vectors": {"vectors": True}, "shared_rows": {"encoder_cache_bytes": 1 << 20}}
 
 
 def another(name):
