@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """How far bf16 takes towers from their f32 rows: in transformers, and in Fovea beside it.
 
-    python3 bench/peers/bf16_difference.py tests/golden/qwen3_vl tests/golden/glm4v --fovea build/release/apps/cli/fovea
+    python3 bench/peers/bf16_difference.py tests/golden/qwen3_vl tests/golden/qwen2_vl --fovea build/release/apps/cli/fovea
 
 GOLDEN is a directory with a checkpoint, golden.safetensors and images/. Prints the relative L2 difference of the rows
 of all images, deepstack levels included, to the stored f32 rows, and the largest of an image. Both read the image
