@@ -5,7 +5,7 @@ usage: encode_over_http.py URL IMAGE...      (a URL like http://localhost:8080 o
 
 import sys
 
-import fovea.client
+import fovea_encoder.client
 
 
 def main() -> int:
@@ -14,7 +14,7 @@ def main() -> int:
         return 2
     url, *images = sys.argv[1:]
     failed = 0
-    with fovea.client.Client(url) as client:
+    with fovea_encoder.client.Client(url) as client:
         print(f"{url}: {client.info()['model']}, {client.health()}")
         for item in client.encode(images, on_error="record"):
             if item.error is not None:

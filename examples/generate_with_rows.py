@@ -15,8 +15,8 @@ import torch
 import transformers
 from PIL import Image
 
-import fovea
-from fovea.integrations.transformers import encoder_outputs
+import fovea_encoder as fovea
+from fovea_encoder.integrations.transformers import encoder_outputs
 
 
 def parse_arguments() -> argparse.Namespace:

@@ -14,7 +14,7 @@ import os
 
 import ray
 
-from fovea.integrations.ray import EncodeBatch, EncodeShards
+from fovea_encoder.integrations.ray import EncodeBatch, EncodeShards
 
 
 def main() -> None:

@@ -60,8 +60,8 @@ def of_pixels():
 
 def of_rows(model):
     """The data of prompts as rows."""
-    import fovea
-    from fovea.integrations.vllm import multi_modal_data
+    import fovea_encoder as fovea
+    from fovea_encoder.integrations.vllm import multi_modal_data
 
     images, videos = text_prompts.media()
     items = fovea.Engine.from_pretrained(model, device="cpu").encode(images, videos, fps=text_prompts.FPS)
@@ -160,7 +160,7 @@ def way_options(way, arguments, folder):
         if way == "connector":
             transfer = {
                 "ec_connector": "FoveaECConnector",
-                "ec_connector_module_path": "fovea.integrations.vllm",
+                "ec_connector_module_path": "fovea_encoder.integrations.vllm",
                 "ec_connector_extra_config": {"fovea_urls": [url]},
             }
         yield {"ec_transfer_config": ECTransferConfig(ec_role="ec_consumer", **transfer)}

@@ -8,7 +8,7 @@
 Of several checkpoints, those that the two do not load are named. With --random-options, each is
 compared that many times, with an image of random size and random options of the item
 (mm_processor_kwargs), those that `fovea inspect` lists; values that Fovea refuses by name are no failure. --random-videos does so with short lossless videos, which needs PyAV. Without images it makes three. Both read the files, resize them, and run the tower on the CPU in f32. Prints the
-relative L2 difference per image, and fails if one is above --tolerance. Needs the package fovea (python/README.md),
+relative L2 difference per image, and fails if one is above --tolerance. Needs the package fovea-encoder (python/README.md),
 torch, transformers and pillow; fits towers whose transformers model has get_image_features.
 """
 
@@ -24,7 +24,7 @@ import torch
 import transformers
 from PIL import Image
 
-import fovea
+import fovea_encoder as fovea
 
 # Accumulated rounding of two f32 implementations through some 30 blocks; a wrong activation shows at 3e-4.
 TOLERANCE = 1e-4

@@ -6,8 +6,8 @@
 
 Each name in the guide stands for golden data of the repository: the checkpoint is tests/golden/qwen3_vl, whose weights
 are random, and the images are those of tests/golden. Blocks below a comment `<!-- not run: why -->`, and those of
-fovea.client, which need a server, are left out; so are blocks that import a library which is not installed. Needs the
-package fovea with numpy, ml_dtypes and pillow.
+fovea_encoder.client, which need a server, are left out; so are blocks that import a library which is not installed. Needs the
+package fovea-encoder with numpy, ml_dtypes and pillow.
 """
 
 import importlib.util
@@ -37,9 +37,9 @@ def blocks():
     for match in BLOCK.finditer(text):
         code = match.group(2)
         needed = set(OPTIONAL.findall(code)) | ({"torch"} if NEEDS_TORCH.search(code) else set())
-        if "fovea.integrations.ray" in code:
+        if "fovea_encoder.integrations.ray" in code:
             needed |= {"ray", "pyarrow"}
-        if match.group(1) or "fovea.client" in code:
+        if match.group(1) or "fovea_encoder.client" in code:
             continue
         if all(importlib.util.find_spec(module) for module in needed):
             yield text.count("\n", 0, match.start(2)) + 1, code

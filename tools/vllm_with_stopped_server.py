@@ -79,7 +79,7 @@ class Language:
         from vllm.v1.engine.async_llm import AsyncLLM
 
         transfer = ECTransferConfig(
-            ec_connector="FoveaECConnector", ec_role="ec_consumer", ec_connector_module_path="fovea.integrations.vllm",
+            ec_connector="FoveaECConnector", ec_role="ec_consumer", ec_connector_module_path="fovea_encoder.integrations.vllm",
             ec_connector_extra_config={"fovea_urls": [url], "timeout_s": options.timeout},
         )
         self.engine = AsyncLLM.from_engine_args(AsyncEngineArgs(

@@ -7,7 +7,7 @@ Both are of one build, read the same files with the same threads, and begin anew
 of a process, as the program's --stats say and around Engine.encode(); `process` is from the start to the end of a
 process that also writes the rows to a file, `processor` the processor time of that. The table has the best and the
 median of all rounds of either side, the ratios of both (above 1: the package takes longer), and the least and largest
-ratio of a round. Needs the package fovea, numpy and pillow. --fifo runs both at real-time priority (chrt -f 10), for a
+ratio of a round. Needs the package fovea-encoder, numpy and pillow. --fifo runs both at real-time priority (chrt -f 10), for a
 machine with other work.
 """
 
@@ -26,7 +26,7 @@ import numpy
 from PIL import Image
 
 WORKER = """
-import json, sys, time, fovea
+import json, sys, time, fovea_encoder as fovea
 model, threads, dummy, output, stats, *images = sys.argv[1:]
 engine = fovea.Engine.from_pretrained(model, device="cpu", threads=int(threads), dummy_weights=dummy == "1")
 begin = time.perf_counter()

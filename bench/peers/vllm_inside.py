@@ -61,7 +61,7 @@ def engine_in_place(model, folder, arguments):
     """The module that Fovea's plugin would have put in the place of model.visual."""
     import safetensors.torch
 
-    from fovea.integrations._vllm_tower import EngineTower
+    from fovea_encoder.integrations._vllm_tower import EngineTower
 
     tower = EngineTower(model.visual, model.model_config, {"threads": arguments.threads})
     tensors = safetensors.torch.load_file(pathlib.Path(folder) / "model.safetensors")

@@ -282,7 +282,7 @@ nb::object failed_embedding(const std::string& name, const std::string& modality
 
 std::string text(const Rows& rows) {
   const Embedding& item = rows.item;
-  const std::string name = "<fovea.Embedding of " + item.name;
+  const std::string name = "<fovea_encoder.Embedding of " + item.name;
   if (item.error) return name + ": " + to_string(item.error->code()) + ">";
   return name + ": " + std::to_string(item.rows) + " rows of " + std::to_string(item.width) + " " +
          name_of(kRowDTypes, item.dtype) + ">";

@@ -11,7 +11,7 @@ namespace nb = nanobind;
 namespace fovea::python {
 namespace {
 
-nb::object error_type() { return nb::module_::import_("fovea._error").attr("Error"); }
+nb::object error_type() { return nb::module_::import_("fovea_encoder._error").attr("Error"); }
 
 void translate(const std::exception_ptr& thrown, void* /*unused*/) {
   try {

@@ -1,4 +1,4 @@
-// The module fovea._native: what the package is built on. Uses the public headers only.
+// The module fovea_encoder._native: what the package is built on. Uses the public headers only.
 #include <nanobind/nanobind.h>
 
 #include "embedding.h"

@@ -10,7 +10,7 @@ import numpy
 import pytest
 from servers import served
 
-import fovea
+import fovea_encoder as fovea
 
 MODEL = pathlib.Path(__file__).resolve().parents[2] / "tests" / "golden" / "qwen3_vl"
 IMAGES = sorted(str(path) for path in (MODEL / "images").iterdir())

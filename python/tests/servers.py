@@ -16,7 +16,7 @@ PATIENCE = 120  # seconds that a slow machine may take for anything
 def served(program, model, *flags, pid=False):
     """The URL of a `fovea serve` that is ready, with `pid` that of its process, too; it is gone when
     the block ends."""
-    from fovea.client import Client
+    from fovea_encoder.client import Client
 
     with tempfile.TemporaryDirectory() as folder:
         address = os.path.join(folder, "address")

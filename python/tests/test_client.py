@@ -16,8 +16,8 @@ from conftest import FRAMES, IMAGES, MODEL, read_safetensors
 from PIL import Image
 from servers import PATIENCE, Scripted, reply, served
 
-import fovea
-from fovea.client import AsyncClient, Client, ServerError
+import fovea_encoder as fovea
+from fovea_encoder.client import AsyncClient, Client, ServerError
 
 CLIP = str(MODEL.parents[1] / "media" / "videos" / "ramp_h264.mp4")
 
@@ -414,7 +414,7 @@ def test_without_httpx_the_error_says_what_to_do(monkeypatch):
 
 @pytest.mark.parametrize("size", [(1, 1), (5, 3), (2700, 2100)])
 def test_pixels_come_out_of_the_file_that_is_sent(size):
-    from fovea.client._png import png
+    from fovea_encoder.client._png import png
 
     image = numpy.random.default_rng(1).integers(0, 256, (size[1], size[0], 3), numpy.uint8)
     file = png(image.tobytes(), *size)

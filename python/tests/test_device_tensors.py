@@ -3,7 +3,7 @@
 import pytest
 from conftest import IMAGES, MODEL
 
-import fovea
+import fovea_encoder as fovea
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 if not torch.cuda.is_available():

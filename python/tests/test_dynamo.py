@@ -9,12 +9,12 @@ import pytest
 from conftest import IMAGES, MODEL
 from servers import Scripted, reply
 
-import fovea
+import fovea_encoder as fovea
 
 torch = pytest.importorskip("torch")
 dynamo = pytest.importorskip("dynamo.vllm.multimodal_utils.custom_encoder")
 
-from fovea.integrations.dynamo import FoveaVisionEncoder  # noqa: E402
+from fovea_encoder.integrations.dynamo import FoveaVisionEncoder  # noqa: E402
 
 
 def url_of(data):

@@ -17,7 +17,7 @@ import numpy
 import pytest
 from conftest import IMAGES, MODEL, load_engine
 
-import fovea
+import fovea_encoder as fovea
 
 
 def bits(items):
@@ -187,7 +187,7 @@ def test_a_stream_can_be_left(engine):
 
 
 LOOP = f"""
-import signal, sys, threading, time, fovea
+import signal, sys, threading, time, fovea_encoder as fovea
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job ignores it
 engine = fovea.Engine.from_pretrained({str(MODEL)!r}, device="cpu", threads=1)
 images = {IMAGES!r} * 50000
@@ -233,7 +233,7 @@ def test_an_engine_does_not_survive_a_fork(engine):
 
 def test_a_forked_process_ends_by_itself():
     script = f"""
-import os, sys, fovea
+import os, sys, fovea_encoder as fovea
 engine = fovea.Engine.from_pretrained({str(MODEL)!r}, device="cpu", threads=2)
 engine.encode({IMAGES!r})
 child = os.fork()
@@ -305,5 +305,5 @@ def test_memory_stays_flat_over_ten_thousand_calls():
 
 def test_an_import_loads_no_asyncio():
     """It takes longer to import than the rest of the package."""
-    script = "import fovea, sys; sys.exit('asyncio' in sys.modules)"
+    script = "import fovea_encoder as fovea, sys; sys.exit('asyncio' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", script], timeout=60).returncode == 0

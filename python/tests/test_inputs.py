@@ -10,8 +10,8 @@ import pytest
 from conftest import FRAMES, IMAGES, MODEL
 from PIL import Image
 
-import fovea
-from fovea import _native
+import fovea_encoder as fovea
+from fovea_encoder import _native
 
 
 class Interface:

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 from conftest import IMAGES
 
-import fovea
+import fovea_encoder as fovea
 
 SMALL = {"min_pixels": 1024, "max_pixels": 20000}
 

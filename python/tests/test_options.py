@@ -3,8 +3,8 @@
 import pytest
 from conftest import load_engine
 
-import fovea
-from fovea._options import Options
+import fovea_encoder as fovea
+from fovea_encoder._options import Options
 
 DEFAULTS = load_engine().options
 

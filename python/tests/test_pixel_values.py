@@ -8,7 +8,7 @@ import numpy
 import pytest
 from conftest import IMAGES, MODEL, read_safetensors
 
-import fovea
+import fovea_encoder as fovea
 
 GOLDEN = read_safetensors(MODEL / "golden.safetensors")
 NOISE = "noise_101x61"

@@ -13,7 +13,7 @@ import numpy
 import pytest
 from conftest import IMAGES, MODEL, read_safetensors
 
-import fovea
+import fovea_encoder as fovea
 
 # Without it Ray writes a token into the home directory, and reports use.
 os.environ.setdefault("RAY_AUTH_MODE", "disabled")
@@ -22,7 +22,7 @@ ray = pytest.importorskip("ray", reason="ray is not installed: pip install '.[ra
 pytest.importorskip("ray.data", reason="ray is installed without its extra data")
 pyarrow = pytest.importorskip("pyarrow")
 
-from fovea.integrations import ray as stages  # noqa: E402
+from fovea_encoder.integrations import ray as stages  # noqa: E402
 
 BROKEN = b"no image"
 

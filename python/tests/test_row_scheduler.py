@@ -11,10 +11,10 @@ import types
 import pytest
 from servers import PATIENCE, Scripted, reply
 
-import fovea
-from fovea.integrations._encode_servers import EncodeServers
-from fovea.integrations._row_files import RowFile
-from fovea.integrations._row_scheduler import RowScheduler
+import fovea_encoder as fovea
+from fovea_encoder.integrations._encode_servers import EncodeServers
+from fovea_encoder.integrations._row_files import RowFile
+from fovea_encoder.integrations._row_scheduler import RowScheduler
 
 FOREVER = 1e6  # seconds
 ROWS = bytes(range(24))  # 2 rows of 3 float32 elements
@@ -308,7 +308,7 @@ def rows_reply():
 @pytest.fixture
 def servers(monkeypatch):
     """Makes EncodeServers that probe at once."""
-    monkeypatch.setattr("fovea.integrations._encode_servers._SHORTEST_AWAY_SECONDS", 0.0)
+    monkeypatch.setattr("fovea_encoder.integrations._encode_servers._SHORTEST_AWAY_SECONDS", 0.0)
     made = []
 
     def make(*urls, **options):
@@ -323,7 +323,7 @@ def servers(monkeypatch):
 
 @pytest.fixture
 def away_for_ever(servers, monkeypatch):
-    monkeypatch.setattr("fovea.integrations._encode_servers._SHORTEST_AWAY_SECONDS", FOREVER)
+    monkeypatch.setattr("fovea_encoder.integrations._encode_servers._SHORTEST_AWAY_SECONDS", FOREVER)
 
 
 def found(servers, key="key"):
@@ -363,7 +363,7 @@ def test_a_server_that_is_away_is_asked_for_nothing(servers, away_for_ever):
 
 
 def test_calls_that_fail_together_open_the_breaker_once(servers, away_for_ever, monkeypatch):
-    monkeypatch.setattr("fovea.integrations._encode_servers._LONGEST_AWAY_SECONDS", 100 * FOREVER)
+    monkeypatch.setattr("fovea_encoder.integrations._encode_servers._LONGEST_AWAY_SECONDS", 100 * FOREVER)
     with Scripted(info(), "wait") as hung:
         one = servers(hung.url, timeout=0.5)
         calls = [threading.Thread(target=found, args=(one, key)) for key in "abcd"]

@@ -9,7 +9,7 @@ import numpy
 import pytest
 from conftest import IMAGES, MODEL
 
-import fovea
+import fovea_encoder as fovea
 
 
 def address(item):
@@ -127,7 +127,7 @@ def test_a_state_that_is_none_is_an_error(engine, change):
 
 def test_a_process_ends_with_rows_in_use():
     script = f"""
-import fovea
+import fovea_encoder as fovea
 engine = fovea.Engine.from_pretrained({str(MODEL)!r}, device="cpu", threads=1)
 items = engine.encode({IMAGES!r})
 arrays = [item.numpy() for item in items]

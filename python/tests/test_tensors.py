@@ -7,7 +7,7 @@ import numpy
 import pytest
 from conftest import IMAGES, MODEL, load_engine
 
-import fovea
+import fovea_encoder as fovea
 
 DTYPES = ["float32", "bfloat16", "float16"]
 

@@ -12,8 +12,8 @@ transformers = pytest.importorskip("transformers", minversion="5.24")
 
 import tiny_models  # noqa: E402: needs the two above
 
-import fovea  # noqa: E402
-from fovea.integrations.transformers import accelerate, encoder_outputs  # noqa: E402
+import fovea_encoder as fovea  # noqa: E402
+from fovea_encoder.integrations.transformers import accelerate, encoder_outputs  # noqa: E402
 
 # Of logits between two float32 implementations of the same tower; noise moves them by more than 0.1.
 TOLERANCE = 1e-3

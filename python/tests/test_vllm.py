@@ -6,7 +6,7 @@ import json
 import pytest
 from conftest import IMAGES, MODEL
 
-from fovea.integrations import vllm
+from fovea_encoder.integrations import vllm
 
 
 def test_a_part_is_json_with_the_files_of_rows_and_grid(engine):

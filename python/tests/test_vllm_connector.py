@@ -17,8 +17,8 @@ from servers import PATIENCE, Scripted, reply, served
 from test_client import publish
 from test_row_scheduler import ask, settle
 
-import fovea
-from fovea.client import Client
+import fovea_encoder as fovea
+from fovea_encoder.client import Client
 
 METRICS = "vllm.distributed.ec_transfer.ec_connector.metrics"
 
@@ -88,7 +88,7 @@ def stand_in():
 
 def forget_modules(patch):
     for name in ("connector", "interface", "metrics"):
-        patch.delitem(sys.modules, f"fovea.integrations._vllm_{name}", raising=False)
+        patch.delitem(sys.modules, f"fovea_encoder.integrations._vllm_{name}", raising=False)
 
 
 @pytest.fixture(scope="module")
@@ -135,7 +135,7 @@ def create(role, dtype, ec_role, parallel, options):
         from vllm.distributed.ec_transfer.ec_connector.base import ECConnectorRole
         from vllm.distributed.ec_transfer.ec_connector.factory import ECConnectorFactory
     except ImportError:
-        from fovea.integrations import vllm
+        from fovea_encoder.integrations import vllm
 
         config.ec_transfer_config = types.SimpleNamespace(
             is_ec_producer=ec_role != "ec_consumer",
@@ -146,7 +146,7 @@ def create(role, dtype, ec_role, parallel, options):
     config.ec_transfer_config = ECTransferConfig(
         ec_connector="FoveaECConnector",
         ec_role=ec_role,
-        ec_connector_module_path="fovea.integrations.vllm",
+        ec_connector_module_path="fovea_encoder.integrations.vllm",
         ec_connector_extra_config=options,
     )
     return ECConnectorFactory.create_connector(config, getattr(ECConnectorRole, role))
@@ -192,7 +192,7 @@ def loaded(worker, metadata):
 
 def has(name):
     """Whether this vLLM has a class or method for connectors that older ones have not."""
-    interface = sys.modules["fovea.integrations._vllm_interface"]
+    interface = sys.modules["fovea_encoder.integrations._vllm_interface"]
     return hasattr(interface.ECConnectorBase, name) or getattr(interface, name, object) is not object
 
 
@@ -416,7 +416,7 @@ def test_counters_are_those_of_vllm(connector, server):
 
 def test_a_vllm_without_background_lookups_is_refused(connector, server, monkeypatch):
     connector(fovea_urls=[server])
-    base = sys.modules["fovea.integrations._vllm_interface"].ECConnectorBase
+    base = sys.modules["fovea_encoder.integrations._vllm_interface"].ECConnectorBase
     monkeypatch.delattr(base, "ensure_cache_available")
     with pytest.raises(ImportError, match="expected vLLM 0.29 or newer"):
         connector(fovea_urls=[server])
@@ -427,7 +427,7 @@ def test_a_vllm_without_statistics_and_failures_gets_rows_by_value(connector, se
     monkeypatch.setitem(sys.modules, METRICS, None)
     publish(server, "older", IMAGES[0])
     scheduler = connector(fovea_urls=[server])
-    base = sys.modules["fovea.integrations._vllm_interface"].ECConnectorBase
+    base = sys.modules["fovea_encoder.integrations._vllm_interface"].ECConnectorBase
     monkeypatch.delattr(base, "take_unavailable_requests", raising=False)
     scheduler = connector(fovea_urls=[server])
     assert scheduled(scheduler, request_of("older", num_rows(server))).rows["older"].data is not None

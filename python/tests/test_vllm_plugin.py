@@ -11,7 +11,7 @@ from conftest import MODEL
 
 torch = pytest.importorskip("torch")
 
-from fovea.integrations import vllm_plugin  # noqa: E402
+from fovea_encoder.integrations import vllm_plugin  # noqa: E402
 
 
 class Built(torch.nn.Module):

@@ -8,7 +8,7 @@ import numpy
 import pytest
 from conftest import IMAGES, MODEL, load_engine, read_safetensors
 
-import fovea
+import fovea_encoder as fovea
 
 
 class BFloat16:

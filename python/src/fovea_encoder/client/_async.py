@@ -30,7 +30,7 @@ class AsyncClient(ServerClient):
             import httpx
         except ImportError:
             raise ImportError(
-                "fovea.client.AsyncClient needs httpx: install it, or use Client in threads"
+                "fovea_encoder.client.AsyncClient needs httpx: install it, or use Client in threads"
             ) from None
         self._httpx = httpx
         address = self._address

@@ -192,7 +192,7 @@ class ServerClient:
         self._open(ssl_context)
 
     def __repr__(self) -> str:
-        return f"<fovea.client.{type(self).__name__} of {self._address.text}>"
+        return f"<fovea_encoder.client.{type(self).__name__} of {self._address.text}>"
 
     def _open(self, ssl_context: Optional[ssl.SSLContext]) -> None:
         """Prepares connections. Connects to nothing."""

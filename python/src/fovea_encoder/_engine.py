@@ -100,7 +100,7 @@ class Engine:
 
     def __repr__(self) -> str:
         path, device, _, _ = self._arguments
-        return f"<fovea.Engine {self.family} of {path} on {device}>"
+        return f"<fovea_encoder.Engine {self.family} of {path} on {device}>"
 
     @property
     def options(self) -> Dict[str, Any]:

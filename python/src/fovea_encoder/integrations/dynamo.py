@@ -1,7 +1,7 @@
 """Fovea as the vision encoder of a Dynamo worker: Dynamo's door for encoders of others. Needs ai-dynamo.
 
     FOVEA_DYNAMO='{"device": "cuda", "dtype": "bfloat16"}' python -m dynamo.vllm --model Qwen3-VL-8B-Instruct \\
-        --enable-multimodal --custom-encoder-class fovea.integrations.dynamo.FoveaVisionEncoder
+        --enable-multimodal --custom-encoder-class fovea_encoder.integrations.dynamo.FoveaVisionEncoder
 
 Source: ai-dynamo 1.6.1, dynamo/vllm/multimodal_utils/custom_encoder/backend/base.py and adapter/qwen3_vl.py.
 """
