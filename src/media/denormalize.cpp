@@ -36,7 +36,7 @@ int Denormalizer::guess(const Channel& channel, float value) {
 }
 
 std::size_t Denormalizer::bytes_of(std::size_t channel, std::span<const float> values,
-                                   std::uint8_t* out, std::size_t stride) const {
+                                   std::uint8_t* out) const {
   const Channel& c = channels_[channel];
   for (std::size_t i = 0; i < values.size(); ++i) {
     const float value = values[i];
@@ -45,7 +45,7 @@ std::size_t Denormalizer::bytes_of(std::size_t channel, std::span<const float> v
     while (value < c.low[byte] && byte > 0) --byte;
     while (value > c.high[byte] && byte < 255) ++byte;
     if (!(c.low[byte] <= value && value <= c.high[byte])) return i;
-    out[i * stride] = static_cast<std::uint8_t>(byte);
+    out[i] = static_cast<std::uint8_t>(byte);
   }
   return values.size();
 }

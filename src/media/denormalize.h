@@ -20,12 +20,12 @@ class Denormalizer {
   /// @param table of normalize.h. @param dtype kF32, kF16 or kBF16.
   Denormalizer(const NormalizeTable& table, DType dtype);
 
-  /// Writes the byte of values[i] to out[i * stride]. If a 16-bit dtype is too coarse to
+  /// Writes the byte of values[i] to out[i]. If a 16-bit dtype is too coarse to
   /// distinguish two bytes, it is one of the two.
   /// @return the number of values before the first that belongs to no byte; values.size() if all
   /// do.
   [[nodiscard]] std::size_t bytes_of(std::size_t channel, std::span<const float> values,
-                                     std::uint8_t* out, std::size_t stride) const;
+                                     std::uint8_t* out) const;
 
   /// The byte whose value is next to `value`, for messages; 0 for NaN.
   [[nodiscard]] std::uint8_t nearest_byte(std::size_t channel, float value) const;

@@ -51,6 +51,18 @@ std::vector<std::int32_t> sources_of(std::int32_t grid_h, std::int32_t grid_w, s
   return out;
 }
 
+/// Sources of patches that are planes of their own, one patch after the other.
+std::vector<std::int32_t> sources_of_planes(std::int32_t count, std::int32_t patch,
+                                            std::int32_t offset, std::int32_t frames) {
+  const std::int32_t plane = patch * patch;
+  std::vector<std::int32_t> out;
+  for (std::int32_t r = 0; r < count; ++r) {
+    out.insert(out.end(),
+               {offset + r * 3 * frames * plane, patch, frames > 1 ? plane : 0, frames * plane});
+  }
+  return out;
+}
+
 TEST_P(PatchTest, PutsThePixelsOfAWorkedExampleInPlace) {
   // Patch 14, grid 4 x 6: row 4 is the patch at (0, 2), pixel origin y = 0, x = 28; the column of
   // channel 1, frame 1, y 3, x 5 is 635.
@@ -87,11 +99,16 @@ TEST_P(PatchTest, IsExactForStillsAndVideosOfAnyPatchSize) {
     SCOPED_TRACE(patch);
     std::mt19937_64 generator(static_cast<std::uint64_t>(patch));
     const std::int32_t image = grid_h * grid_w * patch * patch * 3;
-    // A still that repeats its frame, and behind it a video with frames one after the other.
-    const auto pixels = random_bytes(generator, (1 + frames) * image);
+    // A still that repeats its frame, behind it a video with frames one after the other, and both
+    // as planes of each patch.
+    const auto pixels = random_bytes(generator, 2 * (1 + frames) * image);
+    const std::int32_t count = grid_h * grid_w;
     std::vector<std::int32_t> sources = sources_of(grid_h, grid_w, patch, 0, 0);
-    const auto video = sources_of(grid_h, grid_w, patch, image, image);
-    sources.insert(sources.end(), video.begin(), video.end());
+    for (const auto& more : {sources_of(grid_h, grid_w, patch, image, image),
+                             sources_of_planes(count, patch, (1 + frames) * image, 1),
+                             sources_of_planes(count, patch, (2 + frames) * image, frames)}) {
+      sources.insert(sources.end(), more.begin(), more.end());
+    }
     const auto rows = static_cast<std::int64_t>(sources.size()) / 4;
     const std::int64_t cols = 3 * frames * patch * patch;
     const auto want = naive_patchify(pixels, sources, clip_table(), patch, frames);
@@ -138,6 +155,8 @@ TEST_P(PatchTest, RefusesSourcesOutsideThePixels) {
   expect("patchify: row 0 reads bytes 0..25 of 24", {0, 6, 13, 0});
   expect("patchify: row 0 reads bytes -1..", {-1, 6, 0, 0});
   expect("patchify: row 0 reads bytes 12..", {12, -6, 0, 0});
+  expect("patchify: row 0 reads bytes 0..25 of 24", {0, 2, 3, 9});
+  expect("patchify: row 0 reads bytes 0..", {0, 2, 0, -4});
 }
 
 TEST_P(PatchTest, PatchifyNamesWhatIsWrongWithItsArguments) {

@@ -231,8 +231,10 @@ std::vector<float> naive_patchify(const std::vector<std::uint8_t>& pixels,
       for (std::int64_t f = 0; f < temporal_patch_size; ++f) {
         for (std::int64_t y = 0; y < patch_size; ++y) {
           for (std::int64_t x = 0; x < patch_size; ++x) {
+            const std::int64_t planes = sources[4 * r + 3];
+            const std::int64_t place = planes > 0 ? c * planes + x : 3 * x + c;
             const std::int64_t byte =
-                sources[4 * r] + f * sources[4 * r + 2] + y * sources[4 * r + 1] + 3 * x + c;
+                sources[4 * r] + f * sources[4 * r + 2] + y * sources[4 * r + 1] + place;
             out.push_back(table[at(c, pixels[static_cast<std::size_t>(byte)], 256)]);
           }
         }

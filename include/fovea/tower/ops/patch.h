@@ -9,11 +9,12 @@
 namespace fovea::ops {
 
 struct PatchifyArgs {
-  ConstTensorView pixels;  ///< [bytes] u8: interleaved RGB of all images of the batch
+  ConstTensorView pixels;  ///< [bytes] u8: RGB of all images of the batch
   ConstTensorView
-      sources;  ///< [rows, 4] i32: byte offset of the patch's first pixel, bytes from one image
-                ///< row to the next, bytes from one frame to the next (0 repeats the frame),
-                ///< unused; live patches lie inside pixels, which nobody checks
+      sources;  ///< [rows, 4] i32: byte offset of the patch's first value, bytes from one image row
+                ///< to the next, from one frame to the next (0 repeats the frame), and from one
+                ///< channel to the next where they are planes, 0 where they are interleaved; live
+                ///< patches lie inside pixels, which nobody checks
   ConstTensorView table;  ///< [3, 256] f32 on the device: value of every byte per channel
   std::int64_t patch_size;
   std::int64_t temporal_patch_size;
@@ -23,7 +24,8 @@ struct PatchifyArgs {
 
 /// Cuts images into rows for the GEMM of the patch embedding, and normalises them:
 ///   out[r, ((c * T + f) * P + py) * P + px] =
-///       table[c][pixels[offset_r + f * frame_stride_r + py * row_stride_r + 3 * px + c]]
+///       table[c][pixels[offset_r + f * frame_stride_r + py * row_stride_r + place_r(c, px)]]
+///   place_r(c, px) = 3 * px + c, or c * channel_stride_r + px of planes
 /// The table holds the reference's float arithmetic for each of the 256 byte values, so the result
 /// is exact. Rows beyond the live ones stay as they are on every backend, so that a second call may
 /// cut the first rows over with another table. Asynchronous; safe to capture.

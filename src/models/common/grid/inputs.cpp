@@ -155,9 +155,10 @@ void write_patch_rows(const GridGeometry& geometry, const ItemPlan& plan, std::i
   const bool tiled = plan.layout == PixelLayout::kPatches;
   const std::int64_t num_frames =
       static_cast<std::int64_t>(pixel_bytes) / (plan.resized_width_px * plan.resized_height_px * 3);
-  const std::int64_t row_stride = (tiled ? p : plan.resized_width_px) * 3;
+  const std::int64_t row_stride = tiled ? p : plan.resized_width_px * 3;
   const std::int64_t frame_stride = (tiled ? p : plan.resized_height_px) * row_stride;
-  const std::int64_t tile_bytes = std::min(geometry.patch_frames(), num_frames) * frame_stride;
+  const std::int64_t channel_stride =
+      tiled ? std::min(geometry.patch_frames(), num_frames) * frame_stride : 0;
   auto position = positions.begin();
   auto source = sources.begin();
   std::int64_t tile = pixel_offset;  // of the next patch, where each has its own
@@ -165,8 +166,8 @@ void write_patch_rows(const GridGeometry& geometry, const ItemPlan& plan, std::i
                         std::int64_t next_frame) {
     for (const std::int64_t v : {y, x, h, w}) *position++ = narrow(v);
     const std::int64_t offset = tiled ? tile : frame_offset + y * p * row_stride + x * p * 3;
-    tile += tile_bytes;
-    for (const std::int64_t v : {offset, row_stride, next_frame, std::int64_t{0}}) {
+    tile += 3 * channel_stride;
+    for (const std::int64_t v : {offset, row_stride, next_frame, channel_stride}) {
       *source++ = narrow(v);
     }
   };

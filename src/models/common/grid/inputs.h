@@ -50,8 +50,8 @@ using ViewsOf = std::function<std::vector<ItemPlan>(const ItemPlan& plan)>;
 /// The inputs of a tower over grids of patches: rows frame by frame in merge-block order, one
 /// attention sequence per temporal patch of an item, or per frame of it.
 struct GridInputs {
-  ConstTensorView pixels;      ///< [bytes] u8, interleaved RGB of all parts
-  ConstTensorView sources;     ///< [patches, 4] i32: byte offset, row stride, frame stride, 0
+  ConstTensorView pixels;   ///< [bytes] u8, RGB of all parts
+  ConstTensorView sources;  ///< [patches, 4] i32: byte offset; strides of rows, frames and channels
   ConstTensorView positions;   ///< [patches, 4] i32: y, x, grid height, grid width
   ConstTensorView cu_seqlens;  ///< [sequences + 1] i32
   LiveRows patches;

@@ -1,5 +1,5 @@
-// The way back from the processor's floats to bytes, patch by patch. Bytes that were not normalised
-// are only interleaved. Rows keep their order: it is that of the tower.
+// The way back from the processor's floats to bytes, patch by patch. Rows keep their order: it is
+// that of the tower.
 #include "models/common/grid/processor.h"
 
 #include <algorithm>
@@ -22,31 +22,29 @@ class PatchReader {
         table_(scaling.table()),
         bytes_(table_, dtype) {}
 
-  /// @param patch [3, frames, plane], floats or bytes. @param tile [kept_frames, plane, 3].
+  /// @param patch [3, frames, plane], floats or bytes. @param tile [3, kept_frames, plane].
   template <class Value>
   void read(std::int64_t row, std::span<const Value> patch, std::size_t kept_frames,
             std::uint8_t* tile) const {
     for (std::size_t c = 0; c < 3; ++c) {
       const auto frames = patch.subspan(c * frames_ * plane_, frames_ * plane_);
-      for (std::size_t f = 0; f < kept_frames; ++f) {
-        const auto values = frames.subspan(f * plane_, plane_);
-        const std::size_t good = bytes_of(c, values, tile + f * plane_ * 3 + c);
-        if (good < plane_) refuse(row, c, (c * frames_ + f) * plane_ + good, values[good]);
-      }
+      const auto values = frames.first(kept_frames * plane_);
+      const std::size_t good = bytes_of(c, values, tile + c * values.size());
+      if (good < values.size()) refuse(row, c, c * frames.size() + good, values[good]);
       if (kept_frames < frames_) check_repeated(row, c, frames);
     }
   }
 
  private:
-  /// As Denormalizer::bytes_of, for pixels of 3 bytes.
+  /// As Denormalizer::bytes_of.
   [[nodiscard]] std::size_t bytes_of(std::size_t channel, std::span<const float> values,
                                      std::uint8_t* out) const {
-    return bytes_.bytes_of(channel, values, out, 3);
+    return bytes_.bytes_of(channel, values, out);
   }
   [[nodiscard]] static std::size_t bytes_of(std::size_t /*channel*/,
                                             std::span<const std::uint8_t> values,
                                             std::uint8_t* out) {
-    for (std::size_t i = 0; i < values.size(); ++i) out[3 * i] = values[i];
+    std::ranges::copy(values, out);
     return values.size();
   }
 

@@ -104,8 +104,8 @@ class GridProcessor : public ItemProcessor {
 /// @throws Error(kInvalidArgument) for more bytes than an item can have.
 void count_views(const GridGeometry& geometry, std::span<const ItemPlan> views, ItemPlan& plan);
 
-/// Turns the processor's pixel_values of one item back into bytes: for every patch a tile of
-/// interleaved RGB, patch_size x patch_size pixels per kept frame.
+/// Turns the processor's pixel_values of one item back into bytes: for every patch planes of
+/// patch_size x patch_size values, [channel, kept frame, y, x].
 /// @param plan of GridProcessor::plan_grid.
 /// @param values [patches, patch_dim], a row is [channel, frame, y, x]; f32, f16 or bf16, or u8:
 /// bytes that were not rescaled and normalised.

@@ -21,18 +21,21 @@ struct PatchSource {
   std::int32_t offset;
   std::int32_t row_stride;
   std::int32_t frame_stride;
-  std::int32_t unused;
+  std::int32_t channel_stride;  ///< 0: channels are interleaved
 };
 
-/// One frame of one patch: three planes from interleaved pixels.
-/// `plane` is the distance of the first values of two channels in the output.
-void write_frame(const std::uint8_t* pixels, std::int64_t row_stride, const float* table,
-                 std::int64_t patch_size, std::int64_t plane, float* out) {
+/// One frame of one patch: three planes of pixels that lie `kPixelStride` bytes apart.
+/// @param channel_stride bytes from one channel of a pixel to the next.
+/// @param plane the distance of the first values of two channels in the output.
+template <std::int64_t kPixelStride>
+void write_frame(const std::uint8_t* pixels, std::int64_t row_stride, std::int64_t channel_stride,
+                 const float* table, std::int64_t patch_size, std::int64_t plane, float* out) {
   for (std::int64_t y = 0; y < patch_size; ++y, pixels += row_stride, out += patch_size) {
     for (std::int64_t x = 0; x < patch_size; ++x) {
-      out[x] = table[pixels[3 * x]];
-      out[plane + x] = table[kByteValues + pixels[3 * x + 1]];
-      out[2 * plane + x] = table[2 * kByteValues + pixels[3 * x + 2]];
+      const std::uint8_t* const pixel = pixels + kPixelStride * x;
+      out[x] = table[pixel[0]];
+      out[plane + x] = table[kByteValues + pixel[channel_stride]];
+      out[2 * plane + x] = table[2 * kByteValues + pixel[2 * channel_stride]];
     }
   }
 }
@@ -41,17 +44,21 @@ void patchify_row(const ops::PatchifyArgs& args, std::int64_t row) {
   const PatchSource source = args.sources.as<PatchSource>()[row];
   const std::int64_t size = args.patch_size;
   const std::int64_t frames = args.temporal_patch_size;
-  const std::int64_t last = source.offset + (frames - 1) * std::int64_t{source.frame_stride} +
-                            (size - 1) * std::int64_t{source.row_stride} + 3 * size;
+  const bool are_planes = source.channel_stride > 0;
+  const std::int64_t last =
+      source.offset + (frames - 1) * std::int64_t{source.frame_stride} +
+      (size - 1) * std::int64_t{source.row_stride} +
+      (are_planes ? 2 * std::int64_t{source.channel_stride} + size : 3 * size);
   FOVEA_CHECK(source.offset >= 0 && source.row_stride >= 0 && source.frame_stride >= 0 &&
-                  last <= args.pixels.shape[0],
+                  source.channel_stride >= 0 && last <= args.pixels.shape[0],
               kInternal, "patchify: row ", row, " reads bytes ", source.offset, "..", last, " of ",
               args.pixels.shape[0]);
   float* const out = args.out.as<float>() + row * args.out.shape[1];
+  const auto write = are_planes ? &write_frame<1> : &write_frame<3>;
   for (std::int64_t f = 0; f < frames; ++f) {
-    write_frame(args.pixels.as<std::uint8_t>() + source.offset + f * source.frame_stride,
-                source.row_stride, args.table.as<float>(), size, frames * size * size,
-                out + f * size * size);
+    write(args.pixels.as<std::uint8_t>() + source.offset + f * source.frame_stride,
+          source.row_stride, are_planes ? source.channel_stride : 1, args.table.as<float>(), size,
+          frames * size * size, out + f * size * size);
   }
 }
 

@@ -25,7 +25,7 @@ constexpr int kByteValues = 256;
 
 struct PatchifyWork {
   const std::uint8_t* pixels;
-  const int4* sources;  ///< offset, row stride, frame stride, unused
+  const int4* sources;  ///< offset, row stride, frame stride, channel stride
   const float* table;
   int patch;
   int frames;
@@ -34,7 +34,22 @@ struct PatchifyWork {
   __nv_bfloat16* out;
 };
 
-/// bytes[f][py][3 * px + c] of one patch, f < frames that differ.
+/// bytes[f][py][3 * px + c] of one patch, f < frames that differ, of planes.
+__device__ void fetch_planes(const PatchifyWork& w, int4 source, int frames, std::uint8_t* bytes) {
+  const int area = w.patch * w.patch;
+  const std::uint8_t* const from = w.pixels + source.x;
+  for (int i = static_cast<int>(threadIdx.x); i < kChannels * frames * area; i += kBlock) {
+    const int c = i / (frames * area);
+    const int f = i / area - c * frames;
+    const int pixel = i % area;
+    const int py = pixel / w.patch;
+    bytes[kChannels * (f * area + pixel) + c] =
+        from[std::int64_t{c} * source.w + std::int64_t{f} * source.z + std::int64_t{py} * source.y +
+             pixel - py * w.patch];
+  }
+}
+
+/// The same of interleaved channels.
 __device__ void fetch_patch(const PatchifyWork& w, int4 source, int frames, std::uint8_t* bytes) {
   const int line = kChannels * w.patch;
   const std::uint8_t* const from = w.pixels + source.x;
@@ -63,7 +78,11 @@ __global__ void __launch_bounds__(kBlock) patchify_kernel(PatchifyWork w) {
     __syncthreads();  // the table is ready; the previous patch has been read
     const int4 source = w.sources[row];
     const bool repeats = source.z == 0;
-    fetch_patch(w, source, repeats ? 1 : w.frames, bytes);
+    if (source.w > 0) {
+      fetch_planes(w, source, repeats ? 1 : w.frames, bytes);
+    } else {
+      fetch_patch(w, source, repeats ? 1 : w.frames, bytes);
+    }
     __syncthreads();
     for (int i = static_cast<int>(threadIdx.x) * kWidth; i < row_size; i += kBlock * kWidth) {
       float values[kWidth];

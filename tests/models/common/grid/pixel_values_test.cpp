@@ -32,8 +32,9 @@ std::vector<float> patchify(const GridGeometry& geometry, const ItemPlan& plan,
       for (std::int64_t f = 0; f < geometry.temporal_patch_size; ++f) {
         for (std::int64_t y = 0; y < geometry.patch_size; ++y) {
           for (std::int64_t x = 0; x < geometry.patch_size; ++x) {
+            const std::int64_t place = source[3] > 0 ? c * source[3] + x : 3 * x + c;
             const auto at =
-                static_cast<std::size_t>(source[0] + f * source[2] + y * source[1] + 3 * x + c);
+                static_cast<std::size_t>(source[0] + f * source[2] + y * source[1] + place);
             values.push_back(table[static_cast<std::size_t>(c)][pixels.at(at)]);
           }
         }
