@@ -96,6 +96,19 @@ struct PixelBytes {
   std::array<std::int64_t, 3> grid_thw{};
 };
 
+/// The same in memory of the caller on the device of the engine, where they stay until their rows
+/// are there: on a GPU of it, behind what `stream` holds at the time of the call, or in host memory
+/// of an engine on the CPU. They do not touch the host, and an image has all frames of its patches.
+struct PixelBlock {
+  const std::uint8_t* data = nullptr;  ///< num_patches x patch_dim bytes, row-major
+  int device = RowBlock::kHost;        ///< kHost, or the number of a GPU as the driver counts
+  CallerStream stream = {};            ///< kNone: the bytes are there
+  std::int64_t num_patches = 0;
+  std::int64_t patch_dim = 0;
+  std::array<std::int64_t, 3> grid_thw{};
+  std::shared_ptr<const void> owner = {};  ///< keeps the memory until the last copy goes
+};
+
 /// Finished embeddings. What else is known about them is for the result.
 struct PrecomputedRows {
   RowMatrix rows;
@@ -114,8 +127,9 @@ struct PrecomputedBlock {
 /// One image or video to encode, or its pixel values, or its rows. Make it with one of the
 /// functions below. Copies share bytes in memory; files are read by encode().
 struct MediaItem {
-  using Source = std::variant<EncodedFile, FrameFiles, EncodedBytes, EncodedFrames, RgbFrames,
-                              PixelValues, PixelBytes, PrecomputedRows, PrecomputedBlock>;
+  using Source =
+      std::variant<EncodedFile, FrameFiles, EncodedBytes, EncodedFrames, RgbFrames, PixelValues,
+                   PixelBytes, PixelBlock, PrecomputedRows, PrecomputedBlock>;
 
   Modality modality = Modality::kImage;
   std::string name;  ///< for messages and metadata: the path, or what the caller chose
@@ -130,8 +144,8 @@ struct MediaItem {
 
   /// The files that the item is read from; none of one that is in memory.
   [[nodiscard]] FOVEA_API std::span<const std::string> paths() const noexcept;
-  /// The bytes in memory, where they lie in one piece: all but those of EncodedFrames and
-  /// PrecomputedBlock.
+  /// The bytes in memory, where they lie in one piece: all but those of EncodedFrames, PixelBlock
+  /// and PrecomputedBlock.
   [[nodiscard]] FOVEA_API std::span<const std::uint8_t> content() const noexcept;
   /// Bytes of content(), or of all EncodedFrames.
   [[nodiscard]] FOVEA_API std::size_t num_bytes() const noexcept;
@@ -186,6 +200,11 @@ struct MediaItem {
                                               std::int64_t patch_dim,
                                               const std::array<std::int64_t, 3>& grid_thw,
                                               std::string name);
+/// As above for bytes that are on the device of the engine (PixelBlock). They have no content for
+/// keys: encoder caches do not keep their rows. encode() refuses (kInvalidArgument) memory that
+/// lies elsewhere than the block says, and families whose processor returns patches line by line,
+/// not token by token (kUnsupported).
+[[nodiscard]] FOVEA_API MediaItem pixel_block(PixelBlock block, std::string name);
 /// The items of a safetensors file that holds what a processor returned: first the images of
 /// `pixel_values` and `image_grid_thw`, then the videos of `pixel_values_videos` and
 /// `video_grid_thw`, in the order of their grids. Values are floats, or uint8 as for pixel_bytes().

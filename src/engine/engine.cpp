@@ -46,7 +46,7 @@ std::vector<Embedding> Engine::Impl::encode(ItemView media, const EncodeOptions&
     check_destinations(*to, how.copies, media, report.width, *backends.front().device);
   }
   const CallScope scope(how.bounds, "encode");
-  check_plans(media);
+  check_items(media);
   Call call(media, how, to != nullptr ? *to : results);
   if (!call.to.blocks.empty()) check_room(call);
   if (row_cache && how.use_cache && !how.enforce_eager) find_keys(call);
@@ -136,11 +136,13 @@ CallLimits Engine::Impl::call_limits(bool eager) const {
           .window_bytes = window_budget_bytes(decode_pool.size())};
 }
 
-void Engine::Impl::check_plans(ItemView media) const {
+void Engine::Impl::check_items(ItemView media) const {
   for (std::size_t i = 0; i < media.size(); ++i) {
     const PlannedItem::Plan* const plan = media.plan(i);
     FOVEA_CHECK(plan == nullptr || plan->context == plan_context, kInvalidArgument, media[i].name,
                 ": was planned by another engine");
+    const auto* const block = std::get_if<PixelBlock>(&media[i].source);
+    if (block != nullptr) check_block(*block, *backends.front().device, media[i].name);
   }
 }
 

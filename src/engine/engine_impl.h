@@ -127,8 +127,9 @@ struct Engine::Impl {
   /// One line about what was loaded, where, and the sizes of its graphs.
   void log_initialized();
   // What encode() does, in order.
-  /// @throws Error(kInvalidArgument) if another engine has planned an item.
-  void check_plans(ItemView media) const;
+  /// @throws Error(kInvalidArgument) if another engine has planned an item, or if pixels of the
+  /// caller are in memory where this engine does not read them.
+  void check_items(ItemView media) const;
   /// Looks at the headers of items that nobody has looked at.
   void plan(const Selection& items);
   /// Fails the items whose rows, as far as their headers tell, exceed their destinations.

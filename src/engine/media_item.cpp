@@ -138,6 +138,10 @@ MediaItem pixel_bytes(MediaBytes bytes, std::int64_t num_patches, std::int64_t p
           .source = PixelBytes{std::move(bytes), num_patches, patch_dim, grid_thw}};
 }
 
+MediaItem pixel_block(PixelBlock block, std::string name) {
+  return {.name = std::move(name), .source = std::move(block)};
+}
+
 MediaItem precomputed_rows(MediaBytes bytes, RowDType dtype, std::int64_t num_rows,
                            std::int64_t row_width, std::string name) {
   return {.name = std::move(name),

@@ -35,7 +35,10 @@ struct Unprepared {
 
 ItemPlan plan_values(const ItemProcessor& processor, const MediaItem& media,
                      const std::array<std::int64_t, 3>& grid_thw, const MediaLimits& limits) {
-  ItemPlan plan = processor.plan_grid(media.modality, grid_thw);
+  const auto* const block = std::get_if<PixelBlock>(&media.source);
+  ItemPlan plan = block != nullptr
+                      ? processor.plan_patches(media.modality, grid_thw, block->patch_dim)
+                      : processor.plan_grid(media.modality, grid_thw);
   const std::int64_t all = plan.spec.input_rows;
   media::check_num_patches(all, all, media.name, limits);
   return plan;
@@ -114,16 +117,26 @@ class Preparation {
     add_patches(check_matrix(pixels, media_.name, "patches"), pixels.grid_thw);
   }
 
-  void add_patches(const ConstTensorView& patches, const std::array<std::int64_t, 3>& grid_thw) {
-    const Stopwatch watch;
+  void add(const PixelBlock& block) {
+    const ItemPlan& plan = plan_patches(block.num_patches, block.grid_thw);
+    result_.item.on_device = {block.data, plan.pixel_bytes};
+    result_.item.written_by = block.stream;
+  }
+
+  const ItemPlan& plan_patches(std::int64_t got, const std::array<std::int64_t, 3>& grid_thw) {
     const auto& [t, h, w] = grid_thw;
     ItemPlan& plan = result_.item.plan;
     plan = use_.ahead.plan != nullptr ? *use_.ahead.plan
                                       : plan_values(processor_, media_, grid_thw, limits());
-    FOVEA_CHECK(plan.spec.input_rows == patches.shape[0], kInvalidArgument, media_.name,
-                ": grid_thw ", t, "x", h, "x", w, " has ", plan.spec.input_rows,
-                " patches, got pixel values of ", patches.shape[0]);
+    FOVEA_CHECK(plan.spec.input_rows == got, kInvalidArgument, media_.name, ": grid_thw ", t, "x",
+                h, "x", w, " has ", plan.spec.input_rows, " patches, got pixel values of ", got);
     claim(plan);
+    return plan;
+  }
+
+  void add_patches(const ConstTensorView& patches, const std::array<std::int64_t, 3>& grid_thw) {
+    const Stopwatch watch;
+    const ItemPlan& plan = plan_patches(patches.shape[0], grid_thw);
     result_.item.pixels.resize(plan.pixel_bytes);
     processor_.fill_pixel_values(plan, patches, result_.item.pixels);
     result_.times.resize_ms = watch.elapsed_ms();

@@ -67,6 +67,8 @@ struct GraphManager::Impl {
   /// Runs all items, those together that may share graphs.
   void submit(Run& run, Forced forced);
   void run_selection(Run& run, Forced forced);
+  /// Lets the compute queue wait for the callers' queues that write pixels of items.
+  void wait_for_pixels(Items items);
   /// Waits for the turn of a run, also if it has one and others are next.
   void take_turn(Run& run);
   void run_batch(Run& run, const SubBatch& plan, Forced forced);

@@ -83,6 +83,7 @@ RunTimes GraphManager::Impl::run(Items items, Rows out, Forced forced, const Run
   take_turn(run);
   try {
     if (how.reader != nullptr) runners.lane.compute().wait_for(*how.reader);
+    wait_for_pixels(items);
     submit(run, forced);
     if (how.reader != nullptr) {
       how.reader->wait_for(runners.lane.compute());
@@ -102,6 +103,19 @@ RunTimes GraphManager::Impl::run(Items items, Rows out, Forced forced, const Run
   run.times.packing_ms += scratch->inputs.host_ms;
   stats.log_progress(options.log, options.log_interval);
   return run.times;
+}
+
+void GraphManager::Impl::wait_for_pixels(Items items) {
+  const CallerStream* last = nullptr;
+  for (const PreparedItem* item : items) {
+    const CallerStream& stream = item->written_by;
+    const bool is_known =
+        last != nullptr && last->device == stream.device && last->handle == stream.handle;
+    if (stream.device == CallerStream::kNone || is_known) continue;
+    Lane& lane = runners.lane;
+    lane.compute().wait_for(*lane.device().adopt_stream(stream.device, stream.handle));
+    last = &stream;
+  }
 }
 
 void GraphManager::Impl::take_turn(Run& run) {

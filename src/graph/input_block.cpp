@@ -60,6 +60,35 @@ void copy_for_upload(std::span<const InputWriter::Copy> copies, ThreadPool& copi
   });
 }
 
+/// Takes those copies out of scratch.copies whose bytes are on the device.
+void set_device_copies_apart(std::span<const ItemPart> parts, InputScratch& scratch) {
+  scratch.device_copies.clear();
+  const auto reads = [](const ItemPart& part, const std::uint8_t* at) {
+    const std::span<const std::uint8_t> there = part.item->on_device;
+    const std::less_equal<> is_before;  // of any two pointers
+    return !there.empty() && is_before(there.data(), at) &&
+           !is_before(there.data() + there.size(), at);
+  };
+  const auto has_some = [](const ItemPart& part) { return !part.item->on_device.empty(); };
+  if (std::ranges::none_of(parts, has_some)) return;
+  std::erase_if(scratch.copies, [&](const InputWriter::Copy& copy) {
+    const bool is_there = std::ranges::any_of(
+        parts, [&](const ItemPart& part) { return reads(part, copy.from.data()); });
+    if (is_there) scratch.device_copies.push_back(copy);
+    return is_there;
+  });
+}
+
+/// Less the end of the first `used` bytes of a block that device copies fill.
+std::size_t without(std::span<const InputWriter::Copy> device_copies, const std::byte* block,
+                    std::size_t used) {
+  for (auto copy = device_copies.rbegin(); copy != device_copies.rend(); ++copy) {
+    if (copy->to + copy->from.size() != block + used) break;
+    used = static_cast<std::size_t>(copy->to - block);
+  }
+  return used;
+}
+
 }  // namespace
 
 InputLayout::InputLayout(std::vector<BufferDecl> decls)
@@ -102,6 +131,7 @@ std::size_t fill_input_block(const InputFill& fill, std::byte* host, InputScratc
   InputWriter writer(slots, scratch.copies);
   fill.model.fill_inputs(fill.path, fill.capacity, fill.parts, writer);
   if (copiers != nullptr) {
+    set_device_copies_apart(fill.parts, scratch);
     copy_for_upload(scratch.copies, *copiers);
   } else {
     for (const InputWriter::Copy& copy : scratch.copies)
@@ -120,7 +150,7 @@ std::size_t fill_input_block(const InputFill& fill, std::byte* host, InputScratc
     used = std::max(used,
                     fill.layout.offset(i) + static_cast<std::size_t>(rows) * row_bytes(decls[i]));
   }
-  return used;
+  return without(scratch.device_copies, host, used);
 }
 
 void feed_inputs(const InputFill& fill, InputFeed& feed, InputScratch& scratch,
@@ -128,6 +158,9 @@ void feed_inputs(const InputFill& fill, InputFeed& feed, InputScratch& scratch,
   std::byte* const host = feed.begin();
   const Stopwatch filling;
   feed.upload(fill_input_block(fill, host, scratch, copiers));
+  for (const InputWriter::Copy& copy : scratch.device_copies) {
+    feed.copy(static_cast<std::size_t>(copy.to - host), copy.from);
+  }
   scratch.host_ms += filling.elapsed_ms();
 }
 
@@ -174,6 +207,11 @@ void InputFeed::upload(std::size_t used) {
   }
   // Marks this place: the next upload waits for the copy just submitted, not for the replay.
   copy_->wait_for(*compute_);
+}
+
+void InputFeed::copy(std::size_t offset, std::span<const std::uint8_t> from) {
+  compute_->copy(block_.data() + offset, reinterpret_cast<const std::byte*>(from.data()),
+                 from.size());
 }
 
 void InputFeed::fill_with_nan() {

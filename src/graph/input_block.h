@@ -52,6 +52,7 @@ struct InputFill {
 struct InputScratch {
   std::vector<InputWriter::Slot> slots;
   std::vector<InputWriter::Copy> copies;
+  std::vector<InputWriter::Copy> device_copies;  ///< of pixels that are on the device
   double host_ms = 0;  ///< time of the host so far, waiting for the device not counted
 };
 
@@ -60,8 +61,9 @@ struct InputScratch {
 /// declared buffer must be claimed in this very fill.
 /// @param scratch reused from call to call.
 /// @param copiers threads that copy pixels with the caller, past the caches, where a device reads
-///   them next; null: this processor reads them, and the caller copies alone.
-/// @return bytes of the prefix of the block that the run may read.
+///   them next, and pixels that are there already are left in scratch.device_copies; null: this
+///   processor reads them, and the caller copies alone.
+/// @return bytes of the prefix of the block that the run may read and the host has.
 /// @throws Error(kUnavailable) if a buffer is too small for the batch, Error(kInternal) if the
 /// model forgot a buffer; the message names the buffer.
 [[nodiscard]] std::size_t fill_input_block(const InputFill& fill, std::byte* host,
@@ -69,7 +71,8 @@ struct InputScratch {
 
 class InputFeed;
 
-/// Fills the next host memory of `feed` by fill_input_block and submits its upload.
+/// Fills the next host memory of `feed` by fill_input_block and submits its upload, and copies of
+/// what is on the device.
 /// @throws as fill_input_block; nothing was submitted then.
 void feed_inputs(const InputFill& fill, InputFeed& feed, InputScratch& scratch,
                  ThreadPool* copiers);
@@ -106,6 +109,9 @@ class InputFeed {
   /// Submits whatever brings the first `used` bytes of that memory into the block before work that
   /// is submitted to the compute queue from now on.
   void upload(std::size_t used);
+
+  /// Submits a copy of device memory to a place of the block, behind the upload.
+  void copy(std::size_t offset, std::span<const std::uint8_t> from);
 
   /// Waits for all work, then overwrites every byte of every memory with 0xFF: NaN as a float, -1
   /// as a count.

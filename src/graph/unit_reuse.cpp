@@ -48,6 +48,7 @@ void UnitReuse::find(std::span<const PreparedItem* const> items, std::span<const
   shares_ = shares;
   digests_.clear();
   for (std::size_t item = 0; item < items.size(); ++item) {
+    if (!items[item]->on_device.empty()) continue;  // the host does not read it
     for (PathId path = 0; std::cmp_less(path, num_paths); ++path) {
       const ItemShare share = share_of(item);
       const std::int64_t count = share.spec_of(items[item]->plan.spec).units_on(path).count;

@@ -46,7 +46,8 @@ std::int64_t ItemPart::seqs() const noexcept {
 }
 
 std::span<const std::uint8_t> ItemPart::pixels() const noexcept {
-  const std::span<const std::uint8_t> here = item->pixels;
+  const std::span<const std::uint8_t> here =
+      item->on_device.empty() ? std::span(item->pixels) : item->on_device;
   const std::size_t bytes = plan().unit_bytes[static_cast<std::size_t>(path)];
   if (bytes == 0) return here;
   std::size_t begin = static_cast<std::size_t>(first) * bytes;
@@ -73,6 +74,11 @@ ItemPlan ItemProcessor::plan_video(std::int64_t, std::int64_t, std::int64_t) con
 
 ItemPlan ItemProcessor::plan_grid(Modality, const std::array<std::int64_t, 3>&) const {
   FOVEA_CHECK(false, kUnsupported, "the model takes images, no pixel values");
+}
+
+ItemPlan ItemProcessor::plan_patches(Modality, const std::array<std::int64_t, 3>&,
+                                     std::int64_t) const {
+  FOVEA_CHECK(false, kUnsupported, "the model takes no pixel values that are on the device");
 }
 
 std::vector<std::int64_t> ItemProcessor::sample_frames(std::int64_t, double, double) const {

@@ -119,13 +119,16 @@ void check_block(const RowBlock& block, std::int64_t width, const std::string& l
 }
 
 void check_memory(const RowBlock& block, const Device& device, const std::string& label) {
-  if (block.rows == 0) return;
-  const std::string place =
-      block.device == RowBlock::kHost ? "host memory" : cat("memory of cuda:", block.device);
-  const bool is_reached = block.device == RowBlock::kHost || !device.properties().host_memory;
-  FOVEA_CHECK(is_reached, kInvalidArgument, label, ": an engine on the CPU does not reach ", place);
-  FOVEA_CHECK(device.is_memory_of(block.data, block.device), kInvalidArgument, label, ": is not ",
-              place, ", as it says");
+  if (block.rows > 0) check_memory(block.data, block.device, device, label);
+}
+
+void check_memory(const void* data, int place, const Device& device, const std::string& label) {
+  const std::string where =
+      place == RowBlock::kHost ? "host memory" : cat("memory of cuda:", place);
+  const bool is_reached = place == RowBlock::kHost || !device.properties().host_memory;
+  FOVEA_CHECK(is_reached, kInvalidArgument, label, ": an engine on the CPU does not reach ", where);
+  FOVEA_CHECK(device.is_memory_of(data, place), kInvalidArgument, label, ": is not ", where,
+              ", as it says");
 }
 
 void check_apart(std::span<const UsedBlock> blocks, std::int64_t width) {

@@ -48,6 +48,9 @@ void check_block(const RowBlock& block, std::int64_t width, const std::string& l
 /// it says, or where the engine does not reach it.
 void check_memory(const RowBlock& block, const Device& device, const std::string& label);
 
+/// The same of memory that begins at `data`. @param place RowBlock::device.
+void check_memory(const void* data, int place, const Device& device, const std::string& label);
+
 /// A block that a call reads or writes, as check_block has found it.
 struct UsedBlock {
   const RowBlock* block;

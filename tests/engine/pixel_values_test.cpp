@@ -50,6 +50,18 @@ class EncodedPixelValues : public ::testing::TestWithParam<int> {
     item.modality = values.modality;
     return item;
   }
+  /// Those where they are: memory of the device of an engine on the CPU.
+  [[nodiscard]] static MediaItem block_of(const MediaItem& bytes) {
+    const auto& pixels = std::get<PixelBytes>(bytes.source);
+    MediaItem item = pixel_block({.data = pixels.patches.view().data(),
+                                  .num_patches = pixels.num_patches,
+                                  .patch_dim = pixels.patch_dim,
+                                  .grid_thw = pixels.grid_thw,
+                                  .owner = std::make_shared<const MediaBytes>(pixels.patches)},
+                                 "values");
+    item.modality = bytes.modality;
+    return item;
+  }
   [[nodiscard]] MediaItem image(const std::string& file) const {
     return image_file(folder_ + "/images/" + file);
   }
@@ -89,6 +101,54 @@ TEST_P(EncodedPixelValues, AsBytesGiveTheRowsBitForBit) {
     EXPECT_EQ(rows.grid_thw, expected.grid_thw);
     EXPECT_EQ(rows.num_frames, expected.num_frames);
   }
+}
+
+TEST_P(EncodedPixelValues, OnTheDeviceGiveTheRowsBitForBit) {
+  std::vector<MediaItem> bytes;
+  std::vector<MediaItem> blocks;
+  for (const std::string name : {"gradient_64x200", "noise_101x61", "video", "photo_180x180"}) {
+    bytes.push_back(bytes_of(name));
+    blocks.push_back(block_of(bytes.back()));
+  }
+  blocks.push_back(bytes.front());  // and one that is not
+  bytes.push_back(bytes.front());
+  for (const PackingPolicy packing : {PackingPolicy::kGreedy, PackingPolicy::kUnits}) {
+    EngineOptions options{.device = "cpu", .data_parallel_size = GetParam(), .num_threads = 2};
+    options.packing = packing;
+    options.encoder_cache_bytes = std::int64_t{1} << 26;
+    Engine engine = Engine::load(folder_, options);
+    const std::vector<Embedding> expected = engine.encode(bytes);
+    for (const bool eager : {false, true}) {
+      const std::vector<Embedding> rows = engine.encode(blocks, {.enforce_eager = eager});
+      for (std::size_t i = 0; i < rows.size(); ++i) {
+        EXPECT_EQ(rows[i].data, expected[i].data) << i << (eager ? " eager" : " graphs");
+        EXPECT_EQ(rows[i].grid_thw, expected[i].grid_thw);
+        EXPECT_EQ(rows[i].num_frames, expected[i].num_frames);
+      }
+      EXPECT_TRUE(rows.front().key.empty()) << "they have no content that a cache could know";
+      EXPECT_EQ(rows.back().key.empty(), eager);
+    }
+  }
+}
+
+TEST_P(EncodedPixelValues, OnTheDeviceThatContradictEachOtherAreRefused) {
+  const MediaItem good = block_of(bytes_of("noise_101x61"));
+  const auto expect = [&](const std::string& part, auto&& change) {
+    MediaItem item = good;
+    change(std::get<PixelBlock>(item.source));
+    expect_refused(item, part);
+  };
+  expect("grid_thw 1x4x8 has 32 patches, got pixel values of 24", [](PixelBlock& block) {
+    block.grid_thw = {1, 4, 8};
+  });
+  expect("a patch of this model has 1536 values, got 768",
+         [](PixelBlock& block) { block.patch_dim = 768; });
+  expect("expected bytes of patches on the device, got -1 of 1536",
+         [](PixelBlock& block) { block.num_patches = -1; });
+  expect("an engine on the CPU does not reach memory of cuda:0",
+         [](PixelBlock& block) { block.device = 0; });
+  expect("a stream of cuda:1 needs an engine on a GPU",
+         [](PixelBlock& block) { block.stream = {.device = 1}; });
 }
 
 TEST_P(EncodedPixelValues, AsBytesThatContradictEachOtherAreRefused) {
@@ -201,6 +261,17 @@ TEST_P(EncodedPixelValues, ABadOneIsSkippedOnRequest) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Replicas, EncodedPixelValues, ::testing::Values(1, 3));
+
+TEST(PixelValuesOfOtherFamilies, LineByLineAreNotTakenOnTheDevice) {
+  Engine engine = Engine::load(test::golden_folder("kimi_vl", "golden.safetensors"),
+                               {.device = "cpu", .num_threads = 2});
+  const std::vector<std::uint8_t> patches(4 * 3 * 14 * 14);
+  const std::vector<MediaItem> items{pixel_block(
+      {.data = patches.data(), .num_patches = 4, .patch_dim = 588, .grid_thw = {1, 2, 2}},
+      "values")};
+  test::expect_error(ErrorCode::kUnsupported, "values: the processor of this model returns patches",
+                     [&] { (void)engine.encode(items); });
+}
 
 TEST(PixelValuesOfOtherFamilies, AreUnsupported) {
   Engine engine = Engine::load(test::golden_folder("deepseek_ocr", "golden.safetensors"),

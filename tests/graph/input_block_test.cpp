@@ -54,8 +54,8 @@ class Block {
   std::size_t fill(std::function<void(InputWriter&)> write) {
     const FillModel model(std::move(write));
     return fill_input_block(
-        {.model = model, .path = 0, .capacity = {}, .parts = {}, .layout = layout}, memory.data(),
-        scratch, copiers);
+        {.model = model, .path = 0, .capacity = {}, .parts = parts, .layout = layout},
+        memory.data(), scratch, copiers);
   }
   [[nodiscard]] Ints ints(std::string_view name) {
     const TensorView view = layout.views(memory.data())[name];
@@ -64,6 +64,7 @@ class Block {
 
   InputLayout layout;
   std::vector<std::byte> memory;
+  std::vector<ItemPart> parts;
   InputScratch scratch;
   ThreadPool* copiers = nullptr;
 };
@@ -197,6 +198,43 @@ TEST(InputBlock, CopiesTheBytesOfItemsAloneAndWithHelp) {
       EXPECT_TRUE(std::equal(want.begin(), want.end(), got));
     }
   }
+}
+
+TEST(InputBlock, PixelsOnTheDeviceAreLeftOut) {
+  const std::vector<std::uint8_t> there(8, 7);
+  const std::vector<std::uint8_t> here(4, 5);
+  const PreparedItem on_device{.plan = {}, .pixels = {}, .on_device = there};
+  const PreparedItem on_host{.plan = {}, .pixels = here};
+  ThreadPool team(2);
+  const auto fill = [&](Block& block, const std::vector<std::span<const std::uint8_t>>& order) {
+    block.parts = {{.item = &on_device, .count = 1}, {.item = &on_host, .count = 1}};
+    block.copiers = &team;
+    return block.fill([&](InputWriter& writer) {
+      write_ints("live", {1})(writer);
+      std::byte* to = writer.claim("pixels", 12).data;
+      for (const auto bytes : order) {
+        writer.copy(to, bytes);
+        to += bytes.size();
+      }
+    });
+  };
+  const std::vector<BufferDecl> decls{{"live", DType::kI32, {1}}, {"pixels", DType::kU8, {300}}};
+  const auto first_four = std::span(there).first(4);
+  const auto last_four = std::span(there).last(4);
+  Block end(decls);
+  EXPECT_EQ(fill(end, {here, first_four, last_four}), 256U + 4) << "what the host has";
+  ASSERT_EQ(end.scratch.device_copies.size(), 2U);
+  EXPECT_EQ(end.scratch.device_copies[0].to, end.memory.data() + 256 + 4);
+  EXPECT_EQ(end.scratch.device_copies[1].from.data(), last_four.data());
+  EXPECT_EQ(end.memory[256], std::byte{5});
+  EXPECT_EQ(end.memory[256 + 4], std::byte{0xEE}) << "left to the device";
+  Block middle(decls);
+  EXPECT_EQ(fill(middle, {first_four, here, last_four}), 256U + 8);
+  Block alone(decls);
+  EXPECT_EQ(fill(alone, {there, {}}), 256U + 12)
+      << "the block has more than the device copies fill";
+  alone.copiers = nullptr;
+  EXPECT_EQ(fill(middle, {there, here}), 256U + 12);
 }
 
 // --- the way to the device ---

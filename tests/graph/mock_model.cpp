@@ -118,8 +118,11 @@ void MockModel::fill_inputs(PathId, const GraphCapacity&, std::span<const ItemPa
     seqs += part.seqs();
   }
   if (options_.forgotten_buffer != "pixel_values") {
-    auto* to = writer.claim("pixel_values", rows).as<std::uint8_t>();
-    for (const ItemPart& part : parts) to = std::ranges::copy(part.pixels(), to).out;
+    std::byte* to = writer.claim("pixel_values", rows).data;
+    for (const ItemPart& part : parts) {
+      writer.copy(to, part.pixels());
+      to += part.pixels().size();
+    }
   }
   if (options_.forgotten_buffer != "live") {
     auto* const live = writer.claim("live", 2).as<std::int32_t>();

@@ -67,6 +67,42 @@ TEST_P(OverlapTest, AReaderIsWaitedForOnTheDeviceAlone) {
   EXPECT_EQ(rows.rows()[0], h.model.reference(second.items()[0]));
 }
 
+TEST_P(OverlapTest, PixelsOnTheDeviceAreReadBehindWhoeverWritesThem) {
+  MockHarness h(MockModel{}, small_options(), GetParam());
+  h.manager.capture();
+  for_all(20, [&](auto& random) {
+    std::vector<Grid> grids(static_cast<std::size_t>(uniform(random, 1, 12)));
+    for (Grid& grid : grids) {
+      grid = {uniform(random, 1, 3), 2 * uniform(random, 1, 8), 2 * uniform(random, 1, 8)};
+    }
+    const Batch batch = mock_batch(h.model, grids, random());
+    const auto writer = h.device->create_stream();
+    std::vector<Buffer> memory;
+    std::vector<PreparedItem> items = batch.items();
+    for (PreparedItem& item : items) {
+      if (uniform(random, 0, 2) == 0) continue;  // stays on the host
+      memory.push_back(h.device->allocate(item.pixels.size()));
+      item.on_device = {reinterpret_cast<std::uint8_t*>(memory.back().data()), item.pixels.size()};
+      item.written_by = {.device = 0, .handle = static_cast<DeferredStream*>(writer.get())};
+    }
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      if (items[i].on_device.empty()) continue;
+      auto* const to = const_cast<std::uint8_t*>(items[i].on_device.data());
+      writer->copy(reinterpret_cast<std::byte*>(to),
+                   reinterpret_cast<const std::byte*>(batch.items()[i].pixels.data()),
+                   items[i].pixels.size());
+      items[i].pixels.clear();
+    }
+    const Batch there(std::move(items));
+    for (const std::vector<Rows>& rows : {h.encode(there), h.encode_eager(there)}) {
+      for (std::size_t i = 0; i < rows.size(); ++i) {
+        EXPECT_TRUE(same_bits(rows[i], h.model.reference(batch.items()[i]))) << "item " << i;
+      }
+    }
+  });
+  EXPECT_GT(h.manager.stats().graph_hits, 0);
+}
+
 TEST_P(OverlapTest, CapturesOnDemandBetweenReplays) {
   GraphManagerOptions options = small_options();
   options.missing = MissingGraph::kCapture;

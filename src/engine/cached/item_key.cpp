@@ -81,6 +81,7 @@ class KeyMaker {
  private:
   void add_bytes(const MediaBytes& bytes) { key_.text = key_of(std::as_bytes(bytes.view())); }
 
+  void add(const PixelBlock&) {}
   void add(const PrecomputedRows&) {}
   void add(const PrecomputedBlock&) {}
 
@@ -178,7 +179,9 @@ bool ItemKey::is_current() const {
 }
 
 std::optional<ItemKey> item_key(const KeyContext& context, const MediaItem& media) {
-  if (is_finished(media)) return std::nullopt;
+  const bool has_no_content =
+      is_finished(media) || std::holds_alternative<PixelBlock>(media.source);
+  if (has_no_content) return std::nullopt;
   try {
     return KeyMaker(context, media).run();
   } catch (const Error&) {

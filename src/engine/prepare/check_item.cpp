@@ -8,6 +8,7 @@
 #include "core/row_dtype.h"
 #include "fovea/tower/core/shape.h"
 #include "media/limits.h"
+#include "rows/row_target.h"
 
 namespace fovea {
 
@@ -65,11 +66,26 @@ std::int64_t num_finished_rows(const MediaItem& media) noexcept {
 
 const std::array<std::int64_t, 3>* patch_grid(const MediaItem& media) noexcept {
   if (const auto* const values = std::get_if<PixelValues>(&media.source)) return &values->grid_thw;
-  const auto* const pixels = std::get_if<PixelBytes>(&media.source);
-  return pixels != nullptr ? &pixels->grid_thw : nullptr;
+  if (const auto* const pixels = std::get_if<PixelBytes>(&media.source)) return &pixels->grid_thw;
+  const auto* const block = std::get_if<PixelBlock>(&media.source);
+  return block != nullptr ? &block->grid_thw : nullptr;
 }
 
 void check_source(const MediaItem& media) { std::visit(SourceCheck{media}, media.source); }
+
+void check_block(const PixelBlock& block, const Device& device, const std::string& name) {
+  FOVEA_CHECK(block.data != nullptr && block.num_patches >= 1 && block.patch_dim >= 1 &&
+                  checked_mul(block.num_patches, block.patch_dim),
+              kInvalidArgument, name, ": expected bytes of patches on the device, got ",
+              block.num_patches, " of ", block.patch_dim);
+  FOVEA_CHECK(block.device != RowBlock::kHost || device.properties().host_memory, kInvalidArgument,
+              name, ": an engine on ", device.properties().name,
+              " takes patches in host memory as pixel_bytes()");
+  FOVEA_CHECK(block.stream.device == CallerStream::kNone || !device.properties().host_memory,
+              kInvalidArgument, name, ": a stream of cuda:", block.stream.device,
+              " needs an engine on a GPU, this one is on the CPU");
+  check_memory(block.data, block.device, device, name);
+}
 
 std::string frame_name(const MediaItem& media, std::size_t frame) {
   return cat(media.name, "[", frame, "]");

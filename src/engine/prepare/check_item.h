@@ -8,6 +8,7 @@
 #include "fovea/media.h"
 #include "fovea/options.h"
 #include "fovea/tower/core/tensor_view.h"
+#include "fovea/tower/device/device.h"
 
 namespace fovea {
 
@@ -23,7 +24,7 @@ namespace fovea {
 /// The rows of such an item.
 [[nodiscard]] std::int64_t num_finished_rows(const MediaItem& media) noexcept;
 
-/// The grid of an item that comes as pixel values or their bytes; null for others.
+/// The grid of an item that comes as pixel values or their bytes, wherever; null for others.
 [[nodiscard]] const std::array<std::int64_t, 3>* patch_grid(const MediaItem& media) noexcept;
 
 /// Whether an item is an encoded image or a container, as opposed to the frames of a video.
@@ -31,6 +32,10 @@ namespace fovea {
   return std::holds_alternative<EncodedFile>(media.source) ||
          std::holds_alternative<EncodedBytes>(media.source);
 }
+
+/// Requires bytes of patches in memory that the engine reaches, and there where it computes.
+/// @param device any of the engine. @param name of the item.
+void check_block(const PixelBlock& block, const Device& device, const std::string& name);
 
 /// What messages call a frame of an item that was given as encoded frames: "clip[3]".
 [[nodiscard]] std::string frame_name(const MediaItem& media, std::size_t frame);

@@ -11,6 +11,7 @@
 #include "fovea/export.h"
 #include "fovea/media.h"
 #include "fovea/reports.h"
+#include "fovea/row_block.h"
 #include "fovea/tower/core/margins.h"
 #include "fovea/tower/core/tensor_view.h"
 
@@ -80,6 +81,10 @@ struct PreparedItem {
   ItemPlan plan;  ///< of the whole item
   std::vector<std::uint8_t> pixels;
   std::size_t first_byte = 0;  ///< of the item's pixels: where `pixels` begins
+  /// All pixels, where the caller has them on the device: then `pixels` is empty, and the host does
+  /// not read these.
+  std::span<const std::uint8_t> on_device = {};
+  CallerStream written_by = {};  ///< behind what this queue holds they are there
 };
 
 /// The units of an item that one of several runs takes, where they share it: only an item whose
@@ -135,6 +140,13 @@ class FOVEA_API ItemProcessor {
   /// Error(kUnsupported) if the model takes no pixel values; the default does.
   [[nodiscard]] virtual ItemPlan plan_grid(Modality modality,
                                            const std::array<std::int64_t, 3>& grid) const;
+  /// As plan_grid for patches of bytes, of which all are there: its pixels are those
+  /// [plan.spec.input_rows, patch_dim], in this order.
+  /// @throws as plan_grid; Error(kInvalidArgument) for another patch_dim; Error(kUnsupported) if
+  /// the reference's processor returns patches in another order than the tower reads them.
+  [[nodiscard]] virtual ItemPlan plan_patches(Modality modality,
+                                              const std::array<std::int64_t, 3>& grid,
+                                              std::int64_t patch_dim) const;
   /// Indices of the frames that represent a video, ascending, in [0, total_frames).
   /// @param video_fps of the file, 0 if unknown. @param target_fps frames per second wanted.
   /// @throws Error(kUnsupported) if the model takes no videos; the default does.

@@ -162,6 +162,23 @@ ItemPlan GridProcessor::plan_grid(Modality modality,
   return plan;
 }
 
+ItemPlan GridProcessor::plan_patches(Modality modality, const std::array<std::int64_t, 3>& grid,
+                                     std::int64_t patch_dim) const {
+  ItemPlan plan = plan_grid(modality, grid);
+  const GridGeometry& g = p_.geometry;
+  FOVEA_CHECK(!p_.row_major_values, kUnsupported,
+              "the processor of this model returns patches line by line; on the device they are "
+              "taken token by token");
+  FOVEA_CHECK(patch_dim == g.patch_dim(), kInvalidArgument, "a patch of this model has ",
+              g.patch_dim(), " values, got ", patch_dim);
+  // A plan of a still image has one frame of each patch.
+  const auto kept_frames = static_cast<std::size_t>(std::min(plan.num_frames, g.patch_frames()));
+  const auto frames = static_cast<std::size_t>(g.patch_frames());
+  plan.pixel_bytes = plan.pixel_bytes / kept_frames * frames;
+  plan.unit_bytes[0] = plan.unit_bytes[0] / kept_frames * frames;
+  return plan;
+}
+
 std::vector<std::int64_t> GridProcessor::sample_frames(std::int64_t total_frames, double video_fps,
                                                        double target_fps) const {
   if (!p_.sample_frames) return ItemProcessor::sample_frames(total_frames, video_fps, target_fps);

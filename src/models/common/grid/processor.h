@@ -80,6 +80,8 @@ class GridProcessor : public ItemProcessor {
   /// Error(kUnsupported) without processing().has_grid_thw, as fill_pixel_values.
   [[nodiscard]] ItemPlan plan_grid(Modality modality,
                                    const std::array<std::int64_t, 3>& grid) const override;
+  [[nodiscard]] ItemPlan plan_patches(Modality modality, const std::array<std::int64_t, 3>& grid,
+                                      std::int64_t patch_dim) const override;
   [[nodiscard]] std::vector<std::int64_t> sample_frames(std::int64_t total_frames, double video_fps,
                                                         double target_fps) const override;
   [[nodiscard]] std::vector<double> timestamps(

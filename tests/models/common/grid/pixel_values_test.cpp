@@ -92,6 +92,31 @@ TEST_F(PixelValues, GiveBackTheBytesOfAnImageAndOfAVideo) {
   }
 }
 
+TEST_F(PixelValues, BytesAreReadWhereTheyAre) {
+  for (const ItemPlan& plan : {processor_.plan_image(16, 8), processor_.plan_image(24, 32),
+                               processor_.plan_video(4, 16, 24)}) {
+    const std::vector<std::uint8_t> pixels = random_pixels(plan);
+    const std::vector<float> values = patchify(geometry_, plan, pixels);
+    const media::NormalizeTable table = PixelScaling{}.table();
+    std::vector<std::uint8_t> bytes;  // [patches, patch_dim], as the processor has them
+    for (const float value : values) {
+      const auto& of_byte = table[0];  // of all channels
+      bytes.push_back(
+          static_cast<std::uint8_t>(std::ranges::find(of_byte, value) - of_byte.begin()));
+    }
+    const ItemPlan there = processor_.plan_patches(plan.modality, plan.grid, geometry_.patch_dim());
+    EXPECT_EQ(there.pixel_bytes, bytes.size());
+    EXPECT_EQ(there.spec.input_rows, plan.spec.input_rows);
+    EXPECT_EQ(there.unit_bytes[0] * static_cast<std::size_t>(plan.spec.units_on(0).count),
+              bytes.size());
+    EXPECT_EQ(patchify(geometry_, there, bytes), values);
+  }
+  test::expect_error(ErrorCode::kInvalidArgument, "a patch of this model has 96 values, got 95",
+                     [&] {
+                       (void)processor_.plan_patches(Modality::kImage, {1, 2, 4}, 95);
+                     });
+}
+
 TEST_F(PixelValues, AValueThatIsNoByteIsNamed) {
   std::vector<float> values = image();
   const std::size_t at = 2 * 96 + 32 + 5;                    // row 2: green, first frame, y 1, x 1
