@@ -1,6 +1,8 @@
 #include "media.h"
 
 #include <nanobind/ndarray.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
@@ -265,7 +267,7 @@ MediaItem video_at(const std::string& path, double fps) try {
 }
 
 /// What a processor made of an item. The name is given where it is used.
-struct HostPatches {
+struct Patches {
   MediaItem item;
 };
 
@@ -273,7 +275,7 @@ struct HostPatches {
   throw nb::type_error(("values: expected " + expected + ", got " + got).c_str());
 }
 
-/// The item of patches [shape[0], shape[1]] that lie one after the other.
+/// The item of patches [shape[0], shape[1]] in host memory, one after the other.
 MediaItem item_of_patches(MediaBytes bytes, nb::dlpack::dtype dtype,
                           const std::vector<std::int64_t>& shape,
                           const std::array<std::int64_t, 3>& grid) {
@@ -292,13 +294,19 @@ MediaItem item_of_patches(MediaBytes bytes, nb::dlpack::dtype dtype,
   refuse_values("float32, bfloat16, float16 or uint8", "an array of another type");
 }
 
+/// The number of the GPU that an object is on, as the driver counts, or RowBlock::kHost.
 /// @throws TypeError for a tensor that is elsewhere, before anybody asks for its memory.
-void check_on_host(nb::handle object) {
-  if (!nb::hasattr(object, "__dlpack_device__")) return;
-  const auto kind =
-      nb::cast<std::int64_t>(nb::int_(nb::object(object.attr("__dlpack_device__")())[0]));
-  if (kind == nb::device::cpu::value || kind == nb::device::cuda_host::value) return;
-  refuse_values("values in host memory", "a tensor on another device: pass values.cpu()");
+int place_of(nb::handle object) {
+  if (!nb::hasattr(object, "__dlpack_device__")) return RowBlock::kHost;
+  const nb::object device = object.attr("__dlpack_device__")();
+  const auto kind = nb::cast<std::int64_t>(nb::int_(device[0]));
+  if (kind == nb::device::cpu::value || kind == nb::device::cuda_host::value)
+    return RowBlock::kHost;
+  if (kind == nb::device::cuda::value || kind == nb::device::cuda_managed::value) {
+    return nb::cast<int>(nb::int_(device[1]));
+  }
+  refuse_values("values in host memory or on a GPU",
+                "a tensor on another device: pass values.cpu()");
 }
 
 std::array<std::int64_t, 3> grid_of(nb::handle object) {
@@ -317,10 +325,13 @@ std::array<std::int64_t, 3> grid_of(nb::handle object) {
       ("grid_thw: expected 3 sizes in patches, got " + std::to_string(count)).c_str());
 }
 
+using StreamHandle = std::optional<std::pair<int, std::uintptr_t>>;
+
 /// Refers to the values, which nobody may change while the item is used.
-HostPatches host_patches(nb::handle values, nb::handle grid_thw) {
+/// @param stream behind which values on a GPU are there; none: they are.
+Patches patches_of(nb::handle values, nb::handle grid_thw, const StreamHandle& stream) {
   const std::array<std::int64_t, 3> grid = grid_of(grid_thw);
-  check_on_host(values);
+  const int place = place_of(values);
   nb::ndarray<nb::ro> array;
   if (!nb::try_cast(values, array)) {
     refuse_values("an array [patches, values of a patch]", "a " + name_of_type(values));
@@ -337,15 +348,30 @@ HostPatches host_patches(nb::handle values, nb::handle grid_thw) {
                   "an array with strides: pass values.contiguous(), or numpy.ascontiguousarray()");
   }
   const nb::dlpack::dtype dtype = array.dtype();
-  const std::span bytes(static_cast<const std::uint8_t*>(array.data()), array.nbytes());
-  MediaBytes held(bytes, std::make_shared<const HeldArray>(std::move(array)));
-  return {item_of_patches(std::move(held), dtype, shape, grid)};
+  const auto* const data = static_cast<const std::uint8_t*>(array.data());
+  const std::span bytes(data, array.nbytes());
+  const auto held = std::make_shared<const HeldArray>(std::move(array));
+  if (place == RowBlock::kHost) {
+    return {item_of_patches(MediaBytes(bytes, held), dtype, shape, grid)};
+  }
+  if (dtype != nb::dtype<std::uint8_t>()) {
+    refuse_values("uint8 of a tensor on a GPU, or values in host memory",
+                  "values of another type on a GPU: pass values.cpu()");
+  }
+  PixelBlock block{.data = data,
+                   .device = place,
+                   .num_patches = shape[0],
+                   .patch_dim = shape[1],
+                   .grid_thw = grid,
+                   .owner = held};
+  if (stream) block.stream = {stream->first, reinterpret_cast<void*>(stream->second)};
+  return {pixel_block(std::move(block), {})};
 }
 
 MediaItem media_item(nb::handle object, const std::string& name, Modality modality, double fps,
                      const MediaLimits& limits) {
-  if (nb::isinstance<HostPatches>(object)) {
-    MediaItem item = nb::cast<const HostPatches&>(object).item;
+  if (nb::isinstance<Patches>(object)) {
+    MediaItem item = nb::cast<const Patches&>(object).item;
     item.modality = modality;
     item.name = name;
     item.fps = fps;
@@ -373,30 +399,28 @@ std::vector<MediaItem> media_items(const nb::list& objects, Modality modality, d
 }
 
 void bind_media(nb::module_& module) {
-  nb::class_<HostPatches>(
-      module, "PixelValues",
-      "An image or a video as a Hugging Face processor returns it, for `images` or `videos`\n"
-      "of encode(): `values` [patches, values of a patch] and `grid_thw`, the patches in\n"
-      "time, height and width. Values are float32, bfloat16 or float16, or uint8 where\n"
-      "nothing was rescaled and normalised yet: any object of DLPack or the buffer protocol\n"
-      "in host memory. They are read where they are and must not change while they are\n"
-      "used. Rows have the bits of those of the image itself. TypeError for other values;\n"
-      "what does not fit the model or the grid is an error of the item.")
+  nb::class_<Patches>(module, "PixelValues", "The values of fovea_encoder.PixelValues.")
       .def(
           "__init__",
-          [](HostPatches* self, nb::handle values, nb::handle grid_thw) {
-            new (self) HostPatches(host_patches(values, grid_thw));
+          [](Patches* self, nb::handle values, nb::handle grid_thw, const StreamHandle& stream) {
+            new (self) Patches(patches_of(values, grid_thw, stream));
           },
-          nb::arg("values").none(), nb::arg("grid_thw").none(),
-          nb::sig("def __init__(self, values: typing.Any, grid_thw: typing.Any) -> None"))
+          nb::arg("values").none(), nb::arg("grid_thw").none(), nb::arg("stream").none(),
+          nb::sig("def __init__(self, values: typing.Any, grid_thw: typing.Any, "
+                  "stream: tuple[int, int] | None) -> None"))
       .def_prop_ro(
           "grid_thw",
-          [](const HostPatches& patches) {
-            const auto* const values = std::get_if<PixelValues>(&patches.item.source);
-            const auto& [t, h, w] = values != nullptr
-                                        ? values->grid_thw
-                                        : std::get<PixelBytes>(patches.item.source).grid_thw;
-            return nb::make_tuple(t, h, w);
+          [](const Patches& patches) {
+            const auto& source = patches.item.source;
+            std::array<std::int64_t, 3> grid{};
+            if (const auto* const values = std::get_if<PixelValues>(&source)) {
+              grid = values->grid_thw;
+            } else if (const auto* const bytes = std::get_if<PixelBytes>(&source)) {
+              grid = bytes->grid_thw;
+            } else {
+              grid = std::get<PixelBlock>(source).grid_thw;
+            }
+            return nb::make_tuple(grid[0], grid[1], grid[2]);
           },
           nb::sig("def grid_thw(self) -> tuple[int, int, int]"));
   module.def("images_in", image_paths, nb::arg("directory"),

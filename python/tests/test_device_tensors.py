@@ -1,7 +1,7 @@
 """Rows in tensors of torch on a GPU, ordered on its streams. Skipped without a GPU."""
 
 import pytest
-from conftest import IMAGES, MODEL
+from conftest import IMAGES, MODEL, read_safetensors
 
 import fovea_encoder as fovea
 
@@ -12,6 +12,7 @@ if not torch.cuda.is_available():
 DTYPES = ["float32", "bfloat16", "float16"]
 MANY = (IMAGES * 16)[:64]
 LONG = 200_000_000  # cycles: some 100 ms
+GOLDEN = read_safetensors(MODEL / "golden.safetensors")
 
 
 @pytest.fixture(scope="module")
@@ -157,6 +158,30 @@ def test_errors_leave_tensors_and_engine_usable(engine):
     out[0].fill_(1)
     engine.encode_into(IMAGES, out=out)
     assert equal(out, expected)
+
+
+def patches_of(name):
+    kind = "pixel_values_videos" if name == "video" else "pixel_values"
+    patches = torch.from_numpy(GOLDEN[f"{name}.in.{kind}_u8"].copy()).flatten(1)
+    grid = GOLDEN[f"{name}.in.{'video' if name == 'video' else 'image'}_grid_thw"].reshape(-1)
+    return patches, grid
+
+
+def test_bytes_on_a_gpu_give_the_rows_of_those_on_the_host(engine):
+    names = ["noise_101x61", "gradient_64x200", "video"]
+    host = [fovea.PixelValues(*patches_of(name)) for name in names]
+    expected = engine.encode(host[:2], host[2])
+    stream = torch.cuda.Stream()
+    with torch.cuda.stream(stream):
+        torch.cuda._sleep(LONG)
+        there = [(patches.cuda(non_blocking=True), grid) for patches, grid in map(patches_of, names)]
+        items = [fovea.PixelValues(*one) for one in there]
+        assert equal([item.torch() for item in engine.encode(items[:2], items[2], device="cuda")], expected)
+        assert [item._array().tobytes() for item in engine.encode(items[:2], items[2])] == [
+            item._array().tobytes() for item in expected
+        ]
+    with pytest.raises(TypeError, match="uint8 of a tensor on a GPU"):
+        fovea.PixelValues(there[0][0].float(), there[0][1])
 
 
 def test_an_engine_on_a_cpu_refuses_tensors_on_a_gpu(engine):

@@ -2,9 +2,9 @@
 
 from ._engine import Engine
 from ._error import Error
-from ._native import Embedding, ItemInfo, PackingPlan, PixelValues, PlannedBatch, PlannedItems
+from ._native import Embedding, ItemInfo, PackingPlan, PlannedBatch, PlannedItems
 from ._native import version as _version
-from ._pixel_values import pixel_values
+from ._pixel_values import PixelValues, pixel_values
 
 __version__ = _version()
 __all__ = [

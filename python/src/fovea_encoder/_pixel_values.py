@@ -4,7 +4,24 @@ from __future__ import annotations
 
 from typing import Any, List, Mapping, Tuple
 
-from ._native import PixelValues
+from . import _native
+from ._tensors import caller_stream
+
+
+class PixelValues(_native.PixelValues):
+    """An image or a video as a Hugging Face processor returns it, for `images` or `videos` of encode(): `values`
+    [patches, values of a patch] and `grid_thw`, the patches in time, height and width.
+
+    Values are float32, bfloat16 or float16, or uint8 where nothing was rescaled and normalised yet: any
+    object of DLPack or the buffer protocol in host memory, or uint8 on a GPU of the engine. They are read where
+    they are and must not change while they are used; on a GPU that is behind what `stream` holds when this
+    object is made, a torch.cuda.Stream or a cudaStream_t as a number, by default the current stream of
+    torch. Rows have the bits of those of the image itself. TypeError for other values; what does not fit the
+    model or the grid is an error of the item.
+    """
+
+    def __init__(self, values: Any, grid_thw: Any, stream: Any = None) -> None:
+        super().__init__(values, grid_thw, caller_stream([values], stream))
 
 
 def pixel_values(inputs: Mapping[str, Any]) -> Tuple[List[PixelValues], List[PixelValues]]:

@@ -75,7 +75,7 @@ class EngineTower(torch.nn.Module):  # type: ignore[misc,unused-ignore]
 
     def forward(self, x: torch.Tensor, grid_thw: Any, **unknown: Any) -> torch.Tensor:
         """`x` [patches, C * T * P * P] of all items, bytes or normalised floats; `grid_thw` [items, 3].
-        Returns [rows, hidden * (1 + levels)] on the device of `x`. Patches pass through host memory."""
+        Returns [rows, hidden * (1 + levels)] on the device of `x`."""
         if unknown:
             raise TypeError(f"Fovea's vision tower takes patches and grids, got {', '.join(unknown)} too")
         if self._group is None:
