@@ -74,7 +74,7 @@ constexpr auto option_table(std::type_identity<MediaLimits>) {
       option("max_item_bytes", &MediaLimits::max_item_bytes,
              "Refuse images, and videos by one of their frames, whose decoding would take "
              "more host memory. The file header tells: 3 bytes per pixel, 5 to 11 for a "
-             "progressive JPEG, up to 10 for a WebP, a TIFF or an AVIF",
+             "progressive JPEG, up to 10 for a WebP, a TIFF, an AVIF or a HEIC",
              detail::kOfMedia),
       option("max_patches_per_item", &MediaLimits::max_patches_per_item,
              "Refuse items that would have more patches after resizing, all frames of a "

@@ -16,8 +16,9 @@ namespace fovea {
 namespace {
 
 bool is_image_name(const std::filesystem::path& name) {
-  constexpr std::array<std::string_view, 9> kExtensions{".jpg", ".jpeg", ".png",  ".webp", ".bmp",
-                                                        ".gif", ".tif",  ".tiff", ".avif"};
+  constexpr std::array<std::string_view, 12> kExtensions{".jpg",  ".jpeg", ".png",  ".webp",
+                                                         ".bmp",  ".gif",  ".tif",  ".tiff",
+                                                         ".avif", ".heic", ".heif", ".hif"};
   std::string extension = name.extension().string();
   std::ranges::transform(extension, extension.begin(),
                          [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
@@ -176,9 +177,9 @@ std::vector<std::string> images_in(const std::string& directory) try {
     std::error_code ignored;
     if (is_image_name(name) && fs::is_regular_file(path, ignored)) files.push_back(path.string());
   }
-  FOVEA_CHECK(
-      !files.empty(), kNotFound, directory,
-      ": expected .jpg, .jpeg, .png, .webp, .bmp, .gif, .tif, .tiff or .avif files, found none");
+  FOVEA_CHECK(!files.empty(), kNotFound, directory,
+              ": expected .jpg, .jpeg, .png, .webp, .bmp, .gif, .tif, .tiff, .avif, .heic, .heif "
+              "or .hif files, found none");
   return files;
 } catch (...) {
   rethrow_as_error();

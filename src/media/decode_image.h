@@ -11,7 +11,7 @@
 
 namespace fovea::media {
 
-enum class ImageFormat : std::uint8_t { kJpeg, kPng, kWebp, kBmp, kGif, kTiff, kAvif };
+enum class ImageFormat : std::uint8_t { kJpeg, kPng, kWebp, kBmp, kGif, kTiff, kAvif, kHeic };
 
 /// Tells the format from the first bytes of a file, never from its name.
 /// @param name of the image, for messages.

@@ -14,7 +14,7 @@ namespace {
 
 using std::string_view_literals::operator""sv;
 
-constexpr std::string_view kFormats = "JPEG, PNG, WebP, BMP, GIF, TIFF or AVIF";
+constexpr std::string_view kFormats = "JPEG, PNG, WebP, BMP, GIF, TIFF, AVIF or HEIC";
 
 struct Signature {
   std::size_t offset;
@@ -25,10 +25,6 @@ struct Signature {
 // ISO base media files say "ftyp" at byte 4 and their brand at byte 8.
 constexpr std::array kForeign = {
     Signature{0, "MM\0+"sv, "BigTIFF with the highest byte first"sv},
-    Signature{4, "ftyphei"sv, "HEIF"sv},
-    Signature{4, "ftyphev"sv, "HEIF"sv},
-    Signature{4, "ftypmif1"sv, "HEIF"sv},
-    Signature{4, "ftypmsf1"sv, "HEIF"sv},
     Signature{4, "ftyp"sv, "video (ISO media)"sv},
     Signature{0, "\xFF\x0A"sv, "JPEG XL"sv},
     Signature{0, "\0\0\0\x0CJXL "sv, "JPEG XL"sv},
@@ -44,20 +40,24 @@ bool stands_in(const Signature& signature, std::string_view head) {
 
 /// An ISO base media file begins with a box of brands: length 4, "ftyp", the major one, a version,
 /// and others that the file agrees with. HEIF files of any codec may have the major brands mif1 and
-/// msf1.
-bool has_avif_brand(Bytes file) {
+/// msf1; those that do not agree with AVIF are taken for HEIC.
+std::optional<ImageFormat> format_of_brands(Bytes file) {
   constexpr std::size_t kMajor = 8;
   constexpr std::size_t kOthers = 16;
   constexpr std::size_t kMostBytes = 1024;
-  if (file.size() < kMajor + 4 || text_of(file.subspan(4, 4)) != "ftyp") return false;
+  if (file.size() < kMajor + 4 || text_of(file.subspan(4, 4)) != "ftyp") return std::nullopt;
   const auto brand_at = [&](std::size_t at) { return text_of(file.subspan(at, 4)); };
   const auto is_avif = [](std::string_view brand) { return brand == "avif" || brand == "avis"; };
-  if (is_avif(brand_at(kMajor))) return true;
-  if (brand_at(kMajor) != "mif1" && brand_at(kMajor) != "msf1") return false;
+  const std::string_view major = brand_at(kMajor);
+  if (is_avif(major)) return ImageFormat::kAvif;
+  constexpr std::array kHevcBrands{"heic"sv, "heix"sv, "heim"sv, "heis"sv,
+                                   "hevc"sv, "hevx"sv, "hevm"sv, "hevs"sv};
+  if (std::ranges::find(kHevcBrands, major) != kHevcBrands.end()) return ImageFormat::kHeic;
+  if (major != "mif1" && major != "msf1") return std::nullopt;
   const std::size_t end = std::min({std::size_t{big_endian_u32(file)}, file.size(), kMostBytes});
   for (std::size_t at = kOthers; at + 4 <= end; at += 4)
-    if (is_avif(brand_at(at))) return true;
-  return false;
+    if (is_avif(brand_at(at))) return ImageFormat::kAvif;
+  return ImageFormat::kHeic;
 }
 
 std::optional<ImageFormat> supported_format(std::string_view head) {
@@ -80,7 +80,7 @@ ImageFormat detect_image_format(std::span<const std::uint8_t> bytes, std::string
   const std::string_view head(reinterpret_cast<const char*>(bytes.data()),
                               std::min(bytes.size(), kLongestMagic));
   if (const std::optional<ImageFormat> format = supported_format(head)) return *format;
-  if (has_avif_brand(bytes)) return ImageFormat::kAvif;
+  if (const std::optional<ImageFormat> format = format_of_brands(bytes)) return *format;
   for (const Signature& foreign : kForeign)
     FOVEA_CHECK(!stands_in(foreign, head), kUnsupported, name, ": ", foreign.format,
                 " is not supported, expected ", kFormats);

@@ -251,3 +251,22 @@ def avif(width, height, data=b"\x12\0\x0a\x04\0\0\0\x02"):
 
     head = _box(b"ftyp", b"avif\0\0\0\0avifmif1miaf")
     return head + meta(len(head) + len(meta(0)) + 8) + _box(b"mdat", data)
+
+
+def heic(width, height, items=1, kind=b"hvc1", made_of=(), data=bytes(1000)):
+    """A HEIC file whose image, item 1, says it has these sides, and items that all have the same bytes."""
+    full = lambda box, *parts: _box(box, bytes(4), *parts)
+    infes = [_box(b"infe", b"\2\0\0\0", struct.pack(">HH", i + 1, 0), (kind if i == 0 else b"hvc1") + b"\0") for i in range(items)]
+    ispe = full(b"ispe", struct.pack(">II", width, height))
+    hvcc = _box(b"hvcC", b"\1\3\x70" + bytes(18) + b"\x0f\0")
+    ipma = full(b"ipma", struct.pack(">IHB", 1, 1, 2), b"\x82\1")
+    iref = full(b"iref", _box(b"dimg", struct.pack(f">HH{len(made_of)}H", 1, len(made_of), *made_of))) if made_of else b""
+
+    def meta(offset):
+        places = [struct.pack(">HHHII", i + 1, 0, 1, offset, len(data)) for i in range(items)]
+        iloc = full(b"iloc", b"\x44\0", struct.pack(">H", items), *places)
+        return full(b"meta", full(b"hdlr", bytes(4), b"pict", bytes(13)), full(b"pitm", b"\0\1"), iloc,
+                    full(b"iinf", struct.pack(">H", items), *infes), _box(b"iprp", _box(b"ipco", ispe, hvcc), ipma), iref)
+
+    head = _box(b"ftyp", b"heic\0\0\0\0mif1heic")
+    return head + meta(len(head) + len(meta(0)) + 8) + _box(b"mdat", data)

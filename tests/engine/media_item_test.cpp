@@ -132,21 +132,23 @@ class MediaFolder : public ::testing::Test {
 };
 
 TEST_F(MediaFolder, ListsImageFilesByNameWhateverTheCaseOfTheirExtension) {
-  for (const char* name : {"b.PNG", "c.jpeg", "a.jpg", "d.WebP", "f.bmp", "g.gif", "h.tif",
-                           "i.tiff", "j.AVIF", "notes.txt", "e.png.part", "jpg"})
+  for (const char* name :
+       {"b.PNG", "c.jpeg", "a.jpg", "d.WebP", "f.bmp", "g.gif", "h.tif", "i.tiff", "j.AVIF",
+        "k.heic", "l.HEIF", "m.hif", "notes.txt", "e.png.part", "jpg"})
     add(name);
   std::filesystem::create_directory(folder_ / "folder.png");
-  EXPECT_EQ(images_in(folder_.path()), paths({"a.jpg", "b.PNG", "c.jpeg", "d.WebP", "f.bmp",
-                                              "g.gif", "h.tif", "i.tiff", "j.AVIF"}));
+  EXPECT_EQ(images_in(folder_.path()),
+            paths({"a.jpg", "b.PNG", "c.jpeg", "d.WebP", "f.bmp", "g.gif", "h.tif", "i.tiff",
+                   "j.AVIF", "k.heic", "l.HEIF", "m.hif"}));
 }
 
 TEST_F(MediaFolder, WithoutImageFilesIsAnError) {
   add("notes.txt");
-  test::expect_error(
-      ErrorCode::kNotFound,
-      folder_.path() +
-          ": expected .jpg, .jpeg, .png, .webp, .bmp, .gif, .tif, .tiff or .avif files, found none",
-      [&] { (void)images_in(folder_.path()); });
+  test::expect_error(ErrorCode::kNotFound,
+                     folder_.path() +
+                         ": expected .jpg, .jpeg, .png, .webp, .bmp, .gif, .tif, .tiff, .avif, "
+                         ".heic, .heif or .hif files, found none",
+                     [&] { (void)images_in(folder_.path()); });
 }
 
 TEST_F(MediaFolder, IsAVideoOfItsImages) {

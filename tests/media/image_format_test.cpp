@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "core/check.h"
 #include "support/expect_error.h"
 
 namespace fovea::media {
@@ -33,6 +34,12 @@ TEST(DetectImageFormat, KnowsTheSupportedFormats) {
   EXPECT_EQ(detect("\0\0\0\x18"
                    "ftypmif1\0\0\0\0miafavif"sv),
             ImageFormat::kAvif);
+  for (const std::string_view brand : {"heic"sv, "heix"sv, "hevc"sv, "mif1"sv, "msf1"sv})
+    EXPECT_EQ(detect(cat("\0\0\0\x18"
+                         "ftyp"sv,
+                         brand, "\0\0\0\0miafheic"sv)),
+              ImageFormat::kHeic)
+        << brand;
   EXPECT_EQ(detect("GIF87a\1\0\1\0\0\0\0"sv), ImageFormat::kGif);
   EXPECT_EQ(detect("GIF89a\1\0\1\0\0\0\0"sv), ImageFormat::kGif);
 }
@@ -53,14 +60,6 @@ INSTANTIATE_TEST_SUITE_P(
     Magic, ForeignFormats,
     ::testing::Values(
 
-        ForeignFile{"Heif",
-                    "\0\0\0\x18"
-                    "ftypheic\0\0\0\0mif1"sv,
-                    "HEIF is not supported"},
-        ForeignFile{"HeifSequence",
-                    "\0\0\0\x18"
-                    "ftypmsf1\0\0\0\0"sv,
-                    "HEIF is not supported"},
         ForeignFile{"Video",
                     "\0\0\0\x20"
                     "ftypisom\0\0\0\0"sv,

@@ -12,6 +12,7 @@ import zlib
 
 import numpy as np
 import PIL
+import pillow_heif
 from PIL import Image
 
 
@@ -101,6 +102,8 @@ def make(folder):
         (folder / f"rows_{name}.png").write_bytes(data)
     flat = Image.new("RGBA", (3000, 2000), (1, 2, 3, 4))  # for the memory that it takes, not its pixels
     save(folder, "flat_alpha.avif", flat, quality=90, subsampling="4:4:4")
+    pillow_heif.register_heif_opener()
+    save(folder, "flat_alpha.heic", flat, quality=5, chroma=444)
 
 
 def pixels(path):

@@ -99,11 +99,13 @@ TEST_F(DecodeProcessesTest, GiveThePixelsOfThisProcess) {
 }
 
 TEST_F(DecodeProcessesTest, GiveThePixelsAndErrorsOfEveryFormat) {
-  std::vector<test::MediaProfileCase> files =
-      test::media_profile_cases("vllm", "formats.safetensors");
-  for (test::MediaProfileCase& refused : test::refused_images("formats.safetensors"))
-    files.push_back(std::move(refused));
-  for (const test::MediaProfileCase& each : files) expect_same(processes_, each.file, each.name);
+  for (const std::string golden :
+       {"formats.safetensors", "heic.safetensors", "heic_files.safetensors"}) {
+    std::vector<test::MediaProfileCase> files = test::media_profile_cases("vllm", golden);
+    for (test::MediaProfileCase& refused : test::refused_images(golden))
+      files.push_back(std::move(refused));
+    for (const test::MediaProfileCase& each : files) expect_same(processes_, each.file, each.name);
+  }
 }
 
 TEST_F(DecodeProcessesTest, GiveTheErrorsOfThisProcess) {
