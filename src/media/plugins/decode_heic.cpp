@@ -128,9 +128,9 @@ ImageHeader read_heic_header(const EncodedImage& source, const MediaLimits&) {
 /// What the file says about colours counts, then what the bitstream says.
 HevcColors colors_of(const HeicFile& file, HevcColors colors) {
   heif_color_profile_nclx* found = nullptr;
-  if (heif_image_handle_get_nclx_color_profile(file.handle(), &found).code != heif_error_Ok)
-    return colors;
-  const Profile profile(found, &heif_nclx_color_profile_free);
+  const heif_error error = heif_image_handle_get_nclx_color_profile(file.handle(), &found);
+  const Profile profile(found, &heif_nclx_color_profile_free);  // libheif 1.15 has one in an error
+  if (error.code != heif_error_Ok) return colors;
   colors.matrix = profile->matrix_coefficients;
   colors.primaries = profile->color_primaries;
   colors.is_full_range = profile->full_range_flag != 0;
