@@ -108,6 +108,27 @@ template <class Struct, class Value>
 template <class Enum>
 inline constexpr std::array<std::string_view, 0> kValueNames{};
 
+/// Another name of a value, as in "bf16" for "bfloat16".
+struct ValueAlias {
+  std::string_view alias;
+  std::string_view name;
+};
+
+/// Other names that values of an enum are taken by; nothing writes them. None unless there is a
+/// specialisation.
+template <class Enum>
+inline constexpr std::array<ValueAlias, 0> kValueAliases{};
+
+/// The name that an alias stands for, or the text itself.
+/// @param aliases such as kValueAliases<Enum>.
+template <class Aliases>
+[[nodiscard]] constexpr std::string_view full_name(std::string_view text, const Aliases& aliases) {
+  for (const ValueAlias& known : aliases) {
+    if (known.alias == text) return known.name;
+  }
+  return text;
+}
+
 /// @param value an enumerator. @return its name.
 template <class Enum>
 requires std::is_enum_v<Enum>
@@ -119,6 +140,7 @@ requires std::is_enum_v<Enum>
 template <class Enum>
 requires std::is_enum_v<Enum>
 [[nodiscard]] constexpr std::optional<Enum> value_named(std::string_view name) {
+  name = full_name(name, kValueAliases<Enum>);
   for (std::size_t i = 0; i < kValueNames<Enum>.size(); ++i) {
     if (kValueNames<Enum>[i] == name) return static_cast<Enum>(i);
   }

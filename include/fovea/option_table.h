@@ -18,6 +18,14 @@ namespace fovea {
 template <>
 inline constexpr std::array<std::string_view, 3> kValueNames<RowDType>{"float32", "bfloat16",
                                                                        "float16"};
+/// The names of element types that other tools take. Wherever one is read, this is the table.
+inline constexpr std::array<ValueAlias, 5> kDTypeAliases{{{"f32", "float32"},
+                                                          {"fp32", "float32"},
+                                                          {"bf16", "bfloat16"},
+                                                          {"f16", "float16"},
+                                                          {"fp16", "float16"}}};
+template <>
+inline constexpr auto kValueAliases<RowDType> = kDTypeAliases;
 template <>
 inline constexpr std::array<std::string_view, 3> kValueNames<ImageBackend>{"auto", "torchvision",
                                                                            "pil"};
@@ -41,6 +49,8 @@ inline constexpr std::array<std::string_view, 3> kValueNames<Quantization>{"none
 template <>
 inline constexpr std::array<std::string_view, 3> kValueNames<ComputeDType>{"auto", "float32",
                                                                            "bfloat16"};
+template <>
+inline constexpr auto kValueAliases<ComputeDType> = kDTypeAliases;
 template <>
 inline constexpr std::array<std::string_view, 2> kValueNames<OnError>{"fail", "skip"};
 

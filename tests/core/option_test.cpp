@@ -46,6 +46,23 @@ TEST(Option, TakesTheNamesOfItsValues) {
   EXPECT_EQ(value_names<OwnMode>("|"), "plain|fancy");
 }
 
+TEST(Option, TakesShortNamesOfElementTypesThatAreNeverWritten) {
+  for (const char* name : {"bf16", "bfloat16"}) {
+    EXPECT_EQ(value_named<RowDType>(name), RowDType::kBFloat16);
+    EXPECT_EQ(value_named<ComputeDType>(name), ComputeDType::kBFloat16);
+  }
+  for (const char* name : {"f16", "fp16", "float16"}) {
+    EXPECT_EQ(value_named<RowDType>(name), RowDType::kFloat16) << name;
+    EXPECT_EQ(value_named<ComputeDType>(name), std::nullopt) << "no GEMM multiplies in it";
+  }
+  for (const char* name : {"f32", "fp32", "float32"}) {
+    EXPECT_EQ(value_named<RowDType>(name), RowDType::kFloat32) << name;
+    EXPECT_EQ(value_named<ComputeDType>(name), ComputeDType::kFloat32) << name;
+  }
+  EXPECT_EQ(value_named<RowDType>("auto"), std::nullopt);
+  EXPECT_EQ(value_names<RowDType>(), "float32, bfloat16, float16");
+}
+
 TEST(OptionText, IsOneLine) {
   OwnOptions options;
   EXPECT_EQ(test::all_texts(options), (OptionTexts{{"mode", "plain"},

@@ -157,7 +157,11 @@ void add_engine_flags(CLI::App& verb, EngineFlags& flags) {
 
 CLI::Option* add_row_dtype(CLI::App& verb, std::string& value, const std::string& description) {
   const auto& names = kValueNames<RowDType>;
-  return add_choice(verb, "--dtype", value, {names.begin(), names.end()}, description);
+  return add_choice(verb, "--dtype", value, {names.begin(), names.end()}, description)
+      ->transform(check([](std::string& text) {
+        text = full_name(text, kValueAliases<RowDType>);
+        return std::string();
+      }));
 }
 
 RowDType row_dtype(const std::string& value) {

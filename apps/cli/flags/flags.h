@@ -40,7 +40,7 @@ void add_decode_processes(CLI::App& verb, EngineFlags& flags);
 /// Adds the flags of all options but those above, and those of caches.
 void add_engine_flags(CLI::App& verb, EngineFlags& flags);
 
-/// Adds --dtype, which row_dtype() reads.
+/// Adds --dtype, which row_dtype() reads; `value` becomes the full name of an alias.
 CLI::Option* add_row_dtype(CLI::App& verb, std::string& value, const std::string& description);
 [[nodiscard]] RowDType row_dtype(const std::string& value);
 

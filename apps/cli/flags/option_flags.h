@@ -92,7 +92,13 @@ CLI::Option* add_option_flag(CLI::App& verb, const Option<Struct, Value>& option
       }
     };
     CLI::Option* const added = verb.add_option_function<std::string>(flag, read, help);
-    if constexpr (std::is_enum_v<Value>) added->check(one_of(value_names<Value>()));
+    if constexpr (std::is_enum_v<Value>) {
+      added->check(check([](const std::string& text) {
+        return value_named<Value>(text)
+                   ? std::string()
+                   : "expected " + value_names<Value>() + ", got \"" + text + "\"";
+      }));
+    }
     return added->each(note)
         ->type_name(type_name_of<Value>())
         ->default_str(default_text(value))

@@ -4,6 +4,7 @@
 #include <array>
 #include <bit>
 
+#include "fovea/option_table.h"
 #include "serve/api_error.h"
 
 namespace fovea::serve {
@@ -79,7 +80,8 @@ std::string_view to_string(ElementType type) { return entry_of(type).name; }
 std::size_t size_of(ElementType type) { return entry_of(type).size; }
 
 ElementType element_type(std::string_view name, const std::string& param) {
-  const auto* const found = std::ranges::find(kTypes, name, &TypeName::name);
+  const std::string_view wanted = full_name(name, kDTypeAliases);
+  const auto* const found = std::ranges::find(kTypes, wanted, &TypeName::name);
   if (found != kTypes.end()) return found->type;
   std::string message = "expected one of";
   for (const TypeName& type : kTypes) {

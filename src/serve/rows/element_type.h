@@ -18,6 +18,7 @@ enum class ByteOrder : std::uint8_t { kLittle, kBig };
 /// The name as requests spell it: "float32", "bfloat16", "fp8_e4m3".
 [[nodiscard]] std::string_view to_string(ElementType type);
 [[nodiscard]] std::size_t size_of(ElementType type);
+/// Takes "bf16" and the other names of kDTypeAliases, too.
 /// @throws ApiError(400, "unsupported_dtype") for another name.
 [[nodiscard]] ElementType element_type(std::string_view name, const std::string& param);
 [[nodiscard]] ElementType element_type(RowDType dtype);

@@ -69,8 +69,9 @@ VectorForm read_vector_form(Fields& fields) {
   VectorForm form;
   form.encoding = encoding_named(
       fields.choice("encoding_format", {"float", "base64", "bytes", "bytes_only"}).value_or(""));
-  form.dtype_name = fields.text("embed_dtype").value_or(form.dtype_name);
-  form.type = element_type(form.dtype_name, fields.path("embed_dtype"));
+  form.type = element_type(fields.text("embed_dtype").value_or(form.dtype_name),
+                           fields.path("embed_dtype"));
+  form.dtype_name = to_string(form.type);
   form.endianness =
       fields.choice("endianness", {"native", "little", "big"}).value_or(form.endianness);
   form.order = form.endianness == "big" ? ByteOrder::kBig : ByteOrder::kLittle;

@@ -26,7 +26,7 @@ struct VectorForm {
   VectorEncoding encoding = VectorEncoding::kFloat;
   ElementType type = ElementType::kFloat32;  ///< of kFloat always float32
   ByteOrder order = ByteOrder::kLittle;      ///< of kFloat always little
-  std::string dtype_name = "float32";        ///< as the client spells it, for the metadata
+  std::string dtype_name = "float32";        ///< of what the client asked for, for the metadata
   std::string endianness = "native";         ///< likewise; native is little-endian
 };
 

@@ -30,6 +30,9 @@ TEST(ElementType, HasTheNamesOfRequests) {
   for (const auto* name : {"float32", "float16", "bfloat16", "fp8_e4m3", "fp8_e5m2"}) {
     EXPECT_EQ(to_string(element_type(name, "embed_dtype")), name);
   }
+  EXPECT_EQ(element_type("bf16", "dtype"), ElementType::kBFloat16);
+  EXPECT_EQ(element_type("fp16", "dtype"), ElementType::kFloat16);
+  EXPECT_EQ(element_type("f32", "dtype"), ElementType::kFloat32);
   const ApiError error = refusal([] { (void)element_type("int8", "embed_dtype"); });
   EXPECT_EQ(error.code(), "unsupported_dtype");
   EXPECT_EQ(error.param(), "embed_dtype");
