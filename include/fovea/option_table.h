@@ -81,6 +81,13 @@ constexpr auto option_table(std::type_identity<MediaLimits>) {
              detail::kOfMedia),
       option("max_video_frames", &MediaLimits::max_video_frames,
              "Refuse videos with more frames after sampling", detail::kOfMedia),
+      option("max_frame_pixels", &MediaLimits::max_frame_pixels,
+             "Refuse videos with larger frames before decoding them (default: those of images)",
+             {.heading = kMediaHeading, .min = 0, .is_seldom = true}),
+      option("max_video_pixels", &MediaLimits::max_video_pixels,
+             "Refuse videos with more pixels in all sampled frames together, before resizing "
+             "(default: any number)",
+             {.heading = kMediaHeading, .min = 0, .is_seldom = true}),
       option("max_item_bytes", &MediaLimits::max_item_bytes,
              "Refuse images, and videos by one of their frames, whose decoding would take "
              "more host memory. The file header tells: 3 bytes per pixel, 5 to 11 for a "

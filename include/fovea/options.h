@@ -32,6 +32,10 @@ struct MediaLimits {
   /// Encoded, in memory or in a file, which is read piece by piece: a bound on time.
   std::size_t max_video_bytes = std::size_t{16} << 30;
   std::int64_t max_video_frames = 2'048;  ///< after sampling
+  /// Pixels of a frame of a video, which is an image besides: max_image_pixels holds, too. 0: any.
+  std::int64_t max_frame_pixels = 0;
+  /// Pixels of all frames of a video together, after sampling and before resizing. 0: any.
+  std::int64_t max_video_pixels = 0;
   /// Host memory that decoding an image, or one frame of a video, may take: known from its header.
   std::size_t max_item_bytes = std::size_t{384} << 20;
   /// Patches that an item may have after it was resized, all frames of a video together: a bound on

@@ -38,6 +38,24 @@ void check_num_frames(std::int64_t num_frames, std::string_view name, const Medi
               limits.max_video_frames, " frames, got ", num_frames);
 }
 
+void check_frame_size(std::int64_t width_px, std::int64_t height_px, std::string_view name,
+                      const MediaLimits& limits) {
+  check_image_size(width_px, height_px, name, limits);
+  const std::int64_t most = limits.max_frame_pixels;
+  FOVEA_CHECK(most == 0 || width_px * height_px <= most, kInvalidArgument, name,
+              ": expected frames of at most ", most, " pixels, got ", width_px, " x ", height_px);
+}
+
+void check_video_size(std::int64_t num_frames, std::int64_t width_px, std::int64_t height_px,
+                      std::string_view name, const MediaLimits& limits) {
+  check_frame_size(width_px, height_px, name, limits);
+  if (limits.max_video_pixels == 0) return;
+  const std::optional<std::int64_t> num_pixels = checked_mul(width_px * height_px, num_frames);
+  FOVEA_CHECK(num_pixels && *num_pixels <= limits.max_video_pixels, kInvalidArgument, name,
+              ": expected at most ", limits.max_video_pixels, " pixels in all frames, got ",
+              num_frames, " of ", width_px, " x ", height_px);
+}
+
 void check_num_patches(std::int64_t num_patches, std::int64_t at_once, std::string_view name,
                        const MediaLimits& limits) {
   const bool is_of_all = limits.max_patches_per_item > 0;

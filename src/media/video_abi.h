@@ -8,7 +8,7 @@ namespace fovea::media {
 
 /// Raised by one whenever this file, media/video.h, media/image.h, Interrupt or MediaLimits
 /// changes: the library and the plugin share these classes.
-inline constexpr int kVideoPluginInterface = 4;
+inline constexpr int kVideoPluginInterface = 5;
 inline constexpr PluginBuild kVideoPluginBuild{.kind = {'v', 'i', 'd', 'e', 'o'},
                                                .interface_number = kVideoPluginInterface};
 

@@ -185,6 +185,11 @@ TEST_F(Prepare, FramesInMemoryAreTheVideoOfTheirFiles) {
   EXPECT_THAT(refusal(clip), StartsWith("clip[0]: "));
   options_.limits.max_video_frames = 5;
   EXPECT_EQ(refusal(clip), "clip: expected at most 5 frames, got 6");
+  options_.limits = {.max_frame_pixels = 100};
+  EXPECT_THAT(refusal(clip), StartsWith("clip: expected frames of at most 100 pixels, got "));
+  options_.limits = {.max_video_pixels = 100};
+  EXPECT_THAT(refusal(clip),
+              StartsWith("clip: expected at most 100 pixels in all frames, got 6 of"));
 }
 
 TEST_F(Prepare, FinishedRowsAreCheckedAndNothingElse) {

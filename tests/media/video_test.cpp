@@ -199,6 +199,7 @@ TEST_F(VideoTest, ReportsATruncatedFile) {
 TEST_F(VideoTest, ChecksLimits) {
   const auto bytes = video("ramp_h264.mp4");
   EXPECT_EQ(code_of(bytes, always({0}), {.max_image_pixels = 1000}), ErrorCode::kInvalidArgument);
+  EXPECT_EQ(code_of(bytes, always({0}), {.max_frame_pixels = 1000}), ErrorCode::kInvalidArgument);
   EXPECT_EQ(code_of(bytes, always({0, 1, 2}), {.max_video_frames = 2}),
             ErrorCode::kInvalidArgument);
 }

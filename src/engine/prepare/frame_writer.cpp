@@ -34,6 +34,9 @@ ItemPlan plan_of_units(const ItemPlan& plan, const UnitRange& units) {
 ItemPlan plan_size(const ItemProcessor& processor, const ItemSize& size, const std::string& name,
                    const MediaLimits& limits) {
   const bool is_video = size.modality == Modality::kVideo || size.num_frames != 1;
+  if (is_video) {
+    media::check_video_size(size.num_frames, size.width_px, size.height_px, name, limits);
+  }
   ItemPlan plan = is_video ? processor.plan_video(size.num_frames, size.width_px, size.height_px)
                            : processor.plan_image(size.width_px, size.height_px);
   const std::int64_t all = plan.spec.input_rows;

@@ -51,7 +51,9 @@ std::string error_text(int error) {
 
 std::int64_t most_frame_pixels(const MediaLimits& limits) {
   const std::size_t pixels = limits.max_item_bytes / frame_bytes(1, 1);
-  return std::min(limits.max_image_pixels, static_cast<std::int64_t>(pixels));
+  const std::int64_t most =
+      limits.max_frame_pixels > 0 ? limits.max_frame_pixels : limits.max_image_pixels;
+  return std::min({most, limits.max_image_pixels, static_cast<std::int64_t>(pixels)});
 }
 
 /// Keeps what the action throws for rethrow(), and ends FFmpeg's work.
@@ -155,7 +157,7 @@ void Reader::open() {
 
 /// Finding out about streams may decode frames: their size is checked before and after.
 void Reader::find_stream() {
-  for (unsigned i = 0; i < format_->nb_streams; ++i) check_frame_size(*format_->streams[i]);
+  for (unsigned i = 0; i < format_->nb_streams; ++i) check_stream(*format_->streams[i]);
   StreamOptions options(format_->nb_streams, most_frame_pixels(limits_));
   const int probed = avformat_find_stream_info(format_.get(), options.data());
   rethrow();
@@ -166,14 +168,14 @@ void Reader::find_stream() {
   const AVCodecParameters& codec = *stream_->codecpar;
   FOVEA_CHECK(codec.width >= 1 && codec.height >= 1, kUnsupported, video_.name,
               ": the video stream names no frame size");
-  check_frame_size(*stream_);
+  check_stream(*stream_);
 }
 
-void Reader::check_frame_size(const AVStream& stream) const {
+void Reader::check_stream(const AVStream& stream) const {
   const std::int64_t width = stream.codecpar->width;
   const std::int64_t height = stream.codecpar->height;
   if (stream.codecpar->codec_type != AVMEDIA_TYPE_VIDEO || width < 1 || height < 1) return;
-  check_image_size(width, height, video_.name, limits_);
+  check_frame_size(width, height, video_.name, limits_);
   FOVEA_CHECK(frame_bytes(width, height) <= limits_.max_item_bytes, kInvalidArgument, video_.name,
               ": decoding frames of ", width, "x", height, " pixels takes ",
               frame_bytes(width, height), " bytes, the limit is ", limits_.max_item_bytes);

@@ -14,7 +14,7 @@ namespace fovea::media::ffmpeg {
 /// FFmpeg's text for an error number.
 [[nodiscard]] std::string error_text(int error);
 
-/// Most pixels that a frame may have: the limit on pixels, and as many as max_item_bytes decodes.
+/// Most pixels that a frame may have: the limits on pixels, and as many as max_item_bytes decodes.
 [[nodiscard]] std::int64_t most_frame_pixels(const MediaLimits& limits);
 
 /// Refuses an MP4 or MOV file that says it has so many samples that FFmpeg's index of them would
@@ -64,7 +64,7 @@ class Reader {
   [[nodiscard]] bool seek_start();
   [[nodiscard]] bool is_format(const char* name) const;
   void note_end(const AVPacket& packet);
-  void check_frame_size(const AVStream& stream) const;
+  void check_stream(const AVStream& stream) const;
   void rethrow();
 
   const EncodedVideo& video_;

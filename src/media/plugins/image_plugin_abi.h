@@ -11,7 +11,7 @@ namespace fovea::media {
 
 /// Raised by one whenever this file, media/formats/decoders.h, media/image.h, Interrupt or
 /// MediaOptions changes: the library and its plugins share these classes.
-inline constexpr int kImagePluginInterface = 2;
+inline constexpr int kImagePluginInterface = 3;
 
 /// The build of the plugin of one format. @param kind in lower case, at most 7 letters.
 [[nodiscard]] constexpr PluginBuild image_plugin_build(std::string_view kind) {
