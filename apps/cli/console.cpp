@@ -78,6 +78,11 @@ void Console::set_status(std::string_view text) {
   std::fflush(stderr);
 }
 
+void Console::note_progress(std::string_view text) {
+  const std::lock_guard lock(mutex_);
+  if (!terminal_ && !quiet_) print("progress", text);
+}
+
 void Console::print(std::string_view kind, std::string_view text) {
   erase_status();
   const std::string line = "fovea: " + std::string(kind) + ": " + bounded_line(text) + "\n";

@@ -31,6 +31,9 @@ class Console final : public LogSink {
 
   /// Replaces the status line; the empty text removes it.
   void set_status(std::string_view text);
+  /// Writes a plain line "fovea: progress: ..." where there is no status line, because stderr is no
+  /// terminal; not if quiet.
+  void note_progress(std::string_view text);
 
  private:
   void print(std::string_view kind, std::string_view text);
