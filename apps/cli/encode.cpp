@@ -17,6 +17,7 @@
 #include "program.h"
 #include "progress.h"
 #include "report/encode_report.h"
+#include "report/items_summary.h"
 #include "report/report_json.h"
 #include "report/text.h"
 #include "shards/encode_shard.h"
@@ -34,7 +35,7 @@ struct EncodeFlags {
   std::string stats;
   std::string golden;
   std::optional<double> deadline;
-  bool table = true;
+  std::optional<bool> table;  ///< absent: of a few items
 };
 
 /// The results of a run, of which the table and the files are made.
@@ -145,7 +146,10 @@ void print_report(const EncodeFlags& flags, const EncodeRun& run) {
   for (const Embedding& item : run.items) width = std::max(width, item.width);
   std::error_code ignored;
   const auto bytes = static_cast<std::size_t>(std::filesystem::file_size(flags.output, ignored));
-  std::cout << items_table(run.items, run.differences) << "\n"
+  const bool has_line_each = flags.table.value_or(run.items.size() <= kMostItemLines);
+  std::cout << (has_line_each ? items_table(run.items, run.differences)
+                              : items_summary(run.items, run.differences))
+            << "\n"
             << "device  " << run.device << "\n"
             << "graphs  " << graphs_text(run.stats) << "\n"
             << replica_lines(run.replicas) << cache_line(run.stats.encoder_cache) << "time    load "
@@ -178,7 +182,7 @@ int run_encode(const EncodeFlags& flags, Console& console) {
                          .dtype = flags.dtype,
                          .flags = flags.shard,
                          .bounds = bounds,
-                         .table = flags.table},
+                         .table = flags.table.value_or(true)},
                         console);
   }
   std::vector<Input> inputs = expand_inputs(flags.inputs.in_order, flags.inputs.fps, bounds);
@@ -195,7 +199,7 @@ int run_encode(const EncodeFlags& flags, Console& console) {
     }
   }
   write_outputs(flags, run);
-  if (flags.table) print_report(flags, run);
+  if (flags.table.value_or(true)) print_report(flags, run);
   return kExitOk;
 }
 
@@ -213,7 +217,10 @@ void add_output_flags(CLI::App& verb, EncodeFlags& flags) {
                   "Compare with the reference rows in DIR/golden.safetensors (relative L2)")
       ->type_name("DIR")
       ->group(kOutputGroup);
-  verb.add_flag("--table,!--no-table", flags.table, "Print a table of the items (default: yes)")
+  verb.add_flag_function(
+          "--table,!--no-table", [&flags](std::int64_t count) { flags.table = count > 0; },
+          "Print a line for each item, or nothing (default: of more than " +
+              std::to_string(kMostItemLines) + " items a summary)")
       ->group(kOutputGroup);
 }
 

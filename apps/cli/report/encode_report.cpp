@@ -25,15 +25,6 @@ std::string source_text(const Embedding& item) {
                                            : size;
 }
 
-std::string difference_text(std::optional<double> difference) {
-  if (!difference) return "-";
-  if (!std::isfinite(*difference)) return "not finite";
-  std::array<char, 32> text{};
-  const auto [end, failure] = std::to_chars(text.data(), text.data() + text.size(), *difference,
-                                            std::chars_format::scientific, 1);
-  return {text.data(), end};
-}
-
 void append_stages(std::vector<std::string>& cells, const StageTimes& times) {
   for (const Stage& stage : kStages) cells.push_back(fixed(times.*stage.ms, 2));
 }
@@ -87,6 +78,15 @@ std::int64_t sum_of(const Stats& stats, std::int64_t PathStats::*member) {
 }
 
 }  // namespace
+
+std::string difference_text(std::optional<double> difference) {
+  if (!difference) return "-";
+  if (!std::isfinite(*difference)) return "not finite";
+  std::array<char, 32> text{};
+  const auto [end, failure] = std::to_chars(text.data(), text.data() + text.size(), *difference,
+                                            std::chars_format::scientific, 1);
+  return {text.data(), end};
+}
 
 std::string items_table(std::span<const Embedding> items,
                         std::span<const std::optional<double>> differences) {

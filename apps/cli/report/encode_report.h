@@ -16,6 +16,9 @@ namespace fovea::cli {
 [[nodiscard]] std::string items_table(std::span<const Embedding> items,
                                       std::span<const std::optional<double>> differences);
 
+/// "1.2e-06", "not finite", "-" where there is none.
+[[nodiscard]] std::string difference_text(std::optional<double> difference);
+
 /// Says in one line what graphs did for the items. If some items were replayed on some of their
 /// paths and ran eagerly on others, it also says what each path did.
 [[nodiscard]] std::string graphs_text(const Stats& stats);
