@@ -4,8 +4,8 @@
     fovea bench latency MODEL --output-json latency.json
     python3 tools/chart.py latency.json latency.svg
 
-The JSON is that of --output-json of `fovea bench latency`, `throughput`, `serve`, `cache` and `mm-processor`, or of
-`fovea encode --stats`; each has a chart of its own.
+The JSON is that of --output-json of `fovea bench latency`, `throughput`, `serve`, `cache` and `mm-processor`, of
+`fovea encode --stats`, or of `fovea plan --json`; each has a chart of its own.
 """
 
 import argparse
@@ -19,6 +19,12 @@ COLOURS = ["#0072B2", "#E69F00", "#009E73", "#D55E00", "#CC79A7", "#56B4E9"]
 INK, GRID = "#1f2328", "#d8dee4"
 CHARACTER = 7.2  # pixels, estimated: a writer has no fonts
 MARGIN, LEGEND_TOP = 20, 52
+# Lines that lie on each other are told apart: the first is solid with the largest marks, each that is drawn over it has
+# gaps and smaller marks of another form.
+DASHES = ["", "9 6", "3 5", "12 4 3 4"]
+MARKS = {  # outlines around 0, 0, of size 1
+    "circle": "M1 0A1 1 0 1 1 -1 0A1 1 0 1 1 1 0Z", "square": "M-.9 -.9H.9V.9H-.9Z", "triangle": "M0 -1.2L1.1 .8H-1.1Z",
+    "diamond": "M0 -1.3L1.3 0L0 1.3L-1.3 0Z", "cross": "M-1 -1L1 1M1 -1L-1 1"}
 STAGES = ["read", "decode", "resize", "pack", "encode", "output"]
 
 
@@ -86,6 +92,30 @@ def cache_chart(result):
             "lines": lines}
 
 
+def plan_chart(result):
+    """A bar per sub-batch and path of `fovea plan`: its items, and the graph that they are replayed in."""
+    paths = result["paths"]
+    rows = [item["rows"] for item in result["items"]]
+    bars = []
+    for number, batch in enumerate(result["batches"]):
+        for path, tokens, budget in zip(paths, batch["tokens"], batch["budgets"]):
+            if tokens == 0:
+                continue
+            items = [(name_of_size(result["items"][i]), rows[i]) for i in batch["items"]]
+            if sum(count for _, count in items) != tokens:  # a path with tokens of its own
+                items = [(f"{len(items)} items", tokens)]
+            bars.append({"label": f"{number}" + (f" {path}" if len(paths) > 1 else ""), "count": len(batch["items"]),
+                         "items": items, "tokens": tokens, "budget": budget})
+    replayed = sum(bar["budget"] is not None for bar in bars)
+    title = f"{result.get('model', 'Packing')}: {len(rows)} items in {len(result['batches'])} sub-batches, "
+    return {"title": title + (f"{replayed} of {len(bars)} replayed" if bars else "none"), "packing": bars}
+
+
+def name_of_size(item):
+    size = f"{item['source_width_px']}x{item['source_height_px']}"
+    return size + (f"x{item['num_frames']}f" if item["modality"] == "video" else "")
+
+
 CHARTS = {"latency": latency_chart, "throughput": throughput_chart, "serve": serve_chart, "cache": cache_chart,
           "mm-processor": requests_chart}
 
@@ -93,8 +123,10 @@ CHARTS = {"latency": latency_chart, "throughput": throughput_chart, "serve": ser
 def chart_of(result):
     if "slowest_items" in result:
         return items_chart(result)
+    if "batches" in result and "token_budgets" in result:
+        return plan_chart(result)
     if result.get("benchmark") not in CHARTS:
-        raise ValueError(f"expected a benchmark of {', '.join(CHARTS)}, or encode --stats")
+        raise ValueError(f"expected a benchmark of {', '.join(CHARTS)}, encode --stats, or plan --json")
     return CHARTS[result["benchmark"]](result)
 
 
@@ -160,6 +192,30 @@ def legend(names, right):
     return shapes, y + 20
 
 
+def marks(points, index, count, colour, name):
+    """Outlines at points (x, y, tip), so that what lies below them is seen; the size falls from line to line."""
+    outline = list(MARKS.values())[index % len(MARKS)]
+    size = 4 + 2 * min(count - 1 - index, 3)
+    return [f'<path transform="translate({x:.1f} {y:.1f}) scale({size})" d="{outline}" fill="#ffffff" fill-opacity="0"'
+            f' stroke="{colour}" stroke-width="{2 / size:.2f}"><title>{escape(name)}: {escape(tip)}</title></path>'
+            for x, y, tip in points]
+
+
+def spread(wanted, gap, low, high):
+    """Places as near to the wanted ones as the gap between them allows, in their order."""
+    order = sorted(range(len(wanted)), key=lambda i: wanted[i])
+    places = {}
+    floor = low
+    for i in order:
+        places[i] = floor = max(wanted[i], floor)
+        floor += gap
+    ceiling = max(high, low + gap * (len(wanted) - 1))
+    for i in reversed(order):
+        places[i] = min(places[i], ceiling)
+        ceiling = places[i] - gap
+    return [places[i] for i in range(len(wanted))]
+
+
 def draw_bars(chart):
     totals = [sum(values) for values in zip(*chart["parts"].values())]
     ticks = linear_ticks(max(totals, default=0))
@@ -183,11 +239,42 @@ def draw_bars(chart):
     return shapes, width, bottom + 56
 
 
+def draw_packing(chart):
+    """Sub-batches as what they are: items side by side, in the frame of a graph's budget where there is one."""
+    bars = chart["packing"]
+    ticks = linear_ticks(max((max(bar["tokens"], bar["budget"] or 0) for bar in bars), default=0))
+    left = MARGIN + CHARACTER * max((len(bar["label"]) for bar in bars), default=0) + 10
+    at = axis(ticks, False, left, left + 560)
+    width = left + 560 + 34 * CHARACTER
+    shapes, top = legend(["image", "video"], width)
+    shapes += [f'<rect x="{MARGIN + 150}" y="{LEGEND_TOP}" width="24" height="12" fill="none" stroke="{INK}"/>',
+               text(MARGIN + 180, LEGEND_TOP + 10, "graph, empty where it has rows that no item fills")]
+    bottom = top + 6 + 22 * len(bars)
+    for tick in ticks:
+        shapes += [line(at(tick), top + 6, at(tick), bottom, GRID), text(at(tick), bottom + 16, number(tick), "middle")]
+    for row, bar in enumerate(bars):
+        y, done = top + 8 + 22 * row, 0
+        shapes.append(text(left - 8, y + 13, bar["label"], "end"))
+        for name, rows in bar["items"]:
+            colour = COLOURS[name.endswith("f")]  # a video has frames
+            gap = min(1, (at(rows) - at(0)) / 4)  # between neighbours
+            shapes.append(rect(at(done), y, at(done + rows) - at(done) - gap, 18, colour, f"{name}: {rows}"))
+            done += rows
+        said = f"{bar['count']} item{'s' * (bar['count'] != 1)}, {bar['tokens']} rows"
+        said += ", eager" if bar["budget"] is None else f" of {bar['budget']}"
+        if bar["budget"] is not None:
+            shapes.append(f'<rect x="{at(0):.1f}" y="{y - 1:.1f}" width="{at(bar["budget"]) - at(0):.1f}" height="20"'
+                          f' fill="none" stroke="{INK}"/>')
+        shapes.append(text(left + 572, y + 13, said))
+    shapes.append(text(left + 280, bottom + 36, "rows", "middle"))
+    return shapes, width, bottom + 56
+
+
 def draw_lines(chart):
     lines = {name: sorted(points) for name, points in chart["lines"].items()}
-    left, right = 80, 730
-    shapes, top = legend(lines, right)
-    top, bottom = top + 10, top + 350
+    left, right = 80, 640
+    width = right + 34 + CHARACTER * max(map(len, lines), default=0) + MARGIN
+    shapes, top, bottom = [], LEGEND_TOP + 10, LEGEND_TOP + 350
     axes = []
     for coordinate, name, ends in ((0, "x", (left, right)), (1, "y", (bottom, top))):
         values = sorted({point[coordinate] for points in lines.values() for point in points}) or [0, 1]
@@ -204,16 +291,25 @@ def draw_lines(chart):
                text((left + right) / 2, bottom + 42, chart["x"], "middle"),
                text(0, 0, chart["y"], "middle",
                     turn=f' transform="translate({MARGIN + 6} {(top + bottom) / 2:.1f}) rotate(-90)"')]
-    for (name, points), colour in zip(lines.items(), COLOURS * len(lines)):
-        path = " ".join(f"{x(a):.1f},{y(b):.1f}" for a, b in points)
-        shapes.append(f'<polyline fill="none" stroke-width="2" stroke="{colour}" points="{path}"/>')
-        shapes += [f'<circle r="3.5" cx="{x(a):.1f}" cy="{y(b):.1f}" fill="{colour}">'
-                   f"<title>{escape(name)}: {number(a)}, {number(b)}</title></circle>" for a, b in points]
-    return shapes, 760, bottom + 62
+    drawn = [(name, [(x(a), y(b), f"{number(a)}, {number(b)}") for a, b in points]) for name, points in lines.items()]
+    drawn = [(name, points) for name, points in drawn if points]
+    labels = spread([points[-1][1] for _, points in drawn], 17, top, bottom)
+    for index, ((name, points), label) in enumerate(zip(drawn, labels)):
+        colour = COLOURS[index % len(COLOURS)]
+        path = " ".join(f"{a:.1f},{b:.1f}" for a, b, _ in points)
+        dash = DASHES[index % len(DASHES)]
+        shapes.append(f'<polyline fill="none" stroke-width="2" stroke="{colour}"'
+                      + (f' stroke-dasharray="{dash}"' if dash else "") + f' points="{path}"/>')
+        shapes += marks(points, index, len(drawn), colour, name)
+        end_x, end_y, _ = points[-1]
+        shapes += [f'<path fill="none" stroke="{colour}" d="M{end_x + 12:.1f} {end_y:.1f}L{right + 24} {label:.1f}"/>',
+                   f'<g fill="{colour}">{text(right + 28, label + 4, name)}</g>']
+    return shapes, width, bottom + 62
 
 
 def to_svg(chart):
-    shapes, width, height = (draw_bars if "bars" in chart else draw_lines)(chart)
+    draw = draw_bars if "bars" in chart else draw_packing if "packing" in chart else draw_lines
+    shapes, width, height = draw(chart)
     return "\n".join([
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}"'
         f' viewBox="0 0 {width:.0f} {height:.0f}" font-family="sans-serif" fill="{INK}" role="img">',

@@ -136,6 +136,7 @@ int run_plan(const PlanFlags& flags, Console& console) {
   const PackingPlan result = plan(flags.engine.model, sizes, options);
   if (flags.json) {
     JsonObject json = to_json(result);
+    json.set("model", model_name(flags.engine.model));
     json.set("media_profile", value_name(options.media.profile));
     std::cout << json_text(json);
   } else {

@@ -24,7 +24,7 @@ def drawn(result):
     root = ElementTree.fromstring(chart.to_svg(chart.chart_of(result)))
     texts = [element.text for element in root.iter(SVG + "text")]
     tips = [element.text for element in root.iter(SVG + "title")][1:]
-    shapes = {name: len(list(root.iter(SVG + name))) for name in ("rect", "circle", "polyline")}
+    shapes = {name: len(list(root.iter(SVG + name))) for name in ("rect", "path", "polyline")}
     return texts, tips, shapes
 
 
@@ -37,7 +37,7 @@ class Charts(unittest.TestCase):
         for name in ("eager, 1 image, all threads", "replay, 3 images, 1 thread", "patches per item", "256"):
             self.assertIn(name, texts)
         self.assertIn("eager, 1 image, all threads: 64, 8", tips)
-        self.assertEqual((shapes["polyline"], shapes["circle"]), (8, 10))
+        self.assertEqual((shapes["polyline"], shapes["path"]), (8, 10 + 8))  # a mark per point, a label per line
 
     def test_latency_names_only_what_differs(self):
         cases = [{"threads": 0, "count": 1, "patches": 64, "eager_ms": summary(8), "replay_ms": None}]
@@ -89,6 +89,42 @@ class Charts(unittest.TestCase):
         for result in ({"benchmark": "serve", "results": []},
                        {"items": 0, "failed_items": 0, "slowest_items": []}):
             self.assertTrue(drawn(result)[0])
+
+
+    def test_lines_that_lie_on_each_other_are_both_seen(self):
+        cases = [{"threads": 0, "count": 1, "patches": patches, "eager_ms": summary(1), "replay_ms": summary(1)}
+                 for patches in (64, 256)]
+        root = ElementTree.fromstring(chart.to_svg(chart.chart_of({"benchmark": "latency", "results": cases})))
+        below, above = root.iter(SVG + "polyline")
+        self.assertEqual(below.get("points"), above.get("points"))
+        self.assertIsNone(below.get("stroke-dasharray"))
+        self.assertTrue(above.get("stroke-dasharray"))
+        sizes = [float(path.get("transform").split("scale(")[1][:-1]) for path in root.iter(SVG + "path")
+                 if path.get("transform")]
+        self.assertEqual(sizes, [6, 6, 4, 4])
+        places = [float(element.get("y")) for element in root.iter(SVG + "text") if element.text in ("eager", "replay")]
+        self.assertGreaterEqual(abs(places[0] - places[1]), 15)
+
+    def test_labels_keep_their_order_and_their_distance(self):
+        self.assertEqual(chart.spread([50, 10, 51], 20, 0, 100), [50, 10, 70])
+        self.assertEqual(chart.spread([95, 99], 20, 0, 100), [80, 100])
+        self.assertEqual(chart.spread([5, 5, 5], 20, 0, 10), [0, 20, 40])
+
+    def test_packing_has_a_bar_per_sub_batch_with_its_items(self):
+        image = {"modality": "image", "source_width_px": 640, "source_height_px": 480, "num_frames": 1, "rows": 300}
+        video = {**image, "modality": "video", "num_frames": 8, "rows": 900}
+        result = {"model": "m", "items": [image, image, video], "paths": ["default"],
+                  "token_budgets": {"default": [1024]},
+                  "batches": [{"items": [0, 1], "tokens": [600], "budgets": [1024]},
+                              {"items": [2], "tokens": [900], "budgets": [None]}]}
+        texts, tips, shapes = drawn(result)
+        self.assertIn("m: 3 items in 2 sub-batches, 1 of 2 replayed", texts)
+        self.assertIn("2 items, 600 rows of 1024", texts)
+        self.assertIn("1 item, 900 rows, eager", texts)
+        self.assertEqual(tips, ["640x480: 300", "640x480: 300", "640x480x8f: 900"])
+        two = {**result, "paths": ["global", "local"],
+               "batches": [{"items": [0, 1], "tokens": [600, 50], "budgets": [1024, None]}]}
+        self.assertIn("0 local", drawn(two)[0])
 
 
 class Ticks(unittest.TestCase):
