@@ -15,6 +15,7 @@
 #include "fovea/error.h"
 #include "fovea/log.h"
 #include "fovea/media.h"
+#include "fovea/media_io.h"
 #include "fovea/option.h"
 #include "fovea/option_table.h"
 #include "fovea/option_text.h"

@@ -136,7 +136,7 @@ requires std::is_enum_v<Enum>
   return kValueNames<Enum>[static_cast<std::size_t>(value)];
 }
 
-/// The value of that name, if there is one.
+/// The value of that name or alias, if there is one.
 template <class Enum>
 requires std::is_enum_v<Enum>
 [[nodiscard]] constexpr std::optional<Enum> value_named(std::string_view name) {

@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "core/json_writer.h"
+#include "fovea/media_io.h"
 #include "serve/api_error.h"
 #include "serve/media/media_source.h"
 
@@ -14,7 +15,6 @@ namespace fovea::serve {
 namespace {
 
 constexpr const char* kKwargs = "mm_processor_kwargs";
-constexpr const char* kNotOfRequests = "this option cannot be set by requests";
 constexpr const char* kNotOfItems =
     "this route takes options for the whole request, as mm_processor_kwargs";
 
@@ -45,34 +45,17 @@ void for_each_member(const JsonView& object, const std::string& where, const Che
   }
 }
 
-bool is_text(const JsonView& value, std::string_view text) {
-  return value.is_string() && value.as_text() == text;
-}
-
-void check_image_io(const JsonView& kwargs, const std::string& where, const MediaOptions& media) {
-  const std::string background = to_json_text(media.background);
-  const JsonDocument wanted = JsonDocument::parse(background, "background");
-  for_each_member(
-      kwargs, where, [&](std::string_view name, const std::string& path, JsonView value) {
-        if (name == "image_mode" && is_text(value, "RGB")) return;
-        const bool is_background = name == "rgba_background_color";
-        if (is_background && value.equals(wanted.root())) return;
-        refuse(path, is_background ? "this server encodes with " + background + " for all requests"
-                                   : kNotOfRequests);
-      });
-}
-
-std::optional<double> read_video_io(const JsonView& kwargs, const std::string& where) {
-  Fields fields(kwargs, where);
-  const std::optional<double> fps = fields.number("fps");
-  if (fps && *fps <= 0) refuse(fields.path("fps"), "expected a positive number");
-  for_each_member(
-      kwargs, where, [](std::string_view name, const std::string& path, JsonView value) {
-        if (name == "fps" || (name == "num_frames" && value.integer() == -1)) return;
-        refuse(path,
-               "this option cannot be set by requests; fps can, and those of mm_processor_kwargs");
-      });
-  return fps;
+/// As read_media_io_kwargs(), with the place in the request.
+MediaIo read_media_io(const JsonView& kwargs, const std::string& where, const MediaOptions& media) {
+  try {
+    return read_media_io_kwargs(to_json_text(kwargs), where, media);
+  } catch (const Error& error) {
+    // "media_io_kwargs: video.fps: expected ...".
+    const std::string text = error.what();
+    const std::size_t begin = where.size() + 2;
+    const std::size_t end = text.find(": ", begin);
+    refuse(where + "." + text.substr(begin, end - begin), text.substr(end + 2));
+  }
 }
 
 /// The object if it has members.
@@ -166,13 +149,13 @@ ProcessingOptions read_processing_options(Fields& body, const Service& service) 
   }
   const std::optional<JsonView> kwargs = body.find("media_io_kwargs");
   if (!kwargs) return options;
-  Fields fields(*kwargs, body.path("media_io_kwargs"));
+  Fields fields(*kwargs, body.path("media_io_kwargs"));  // an object
+  options.fps =
+      read_media_io(*kwargs, body.path("media_io_kwargs"), service.options().engine.media).fps;
   if (const std::optional<JsonView> image = fields.find("image")) {
-    check_image_io(*image, fields.path("image"), service.options().engine.media);
     options.image_io_kwargs = if_any(*image);
   }
   if (const std::optional<JsonView> video = fields.find("video")) {
-    options.fps = read_video_io(*video, fields.path("video"));
     options.video_io_kwargs = if_any(*video);
   }
   return options;

@@ -83,6 +83,8 @@ TEST(ReadProcessingOptions, RefuseWhatTheEngineDoesNotEncodeWith) {
             "media_io_kwargs.video.fps");
   EXPECT_EQ(refused_param(R"({"media_io_kwargs": {"video": {"num_frames": 8}}})"),
             "media_io_kwargs.video.num_frames");
+  EXPECT_EQ(refused_param(R"({"media_io_kwargs": {"video": 3}})"), "media_io_kwargs.video");
+  EXPECT_EQ(refused_param(R"({"media_io_kwargs": {"audio": {}}})"), "media_io_kwargs.audio");
 }
 
 TEST(ReadProcessingOptions, RefuseMembersThatStandBesideTheirPlace) {
