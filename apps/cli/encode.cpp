@@ -170,14 +170,11 @@ std::string golden_file(const std::string& folder) {
 
 int run_encode(const EncodeFlags& flags, Console& console) {
   const CallBounds bounds = bounds_from_now(flags.deadline);
+  const ItemDefaults defaults = item_defaults(flags.inputs, flags.engine.options.media);
   if (flags.shard.shard) {
-    if (!flags.inputs.mm_processor_kwargs.empty()) {
-      throw UsageError(
-          "--mm-processor-kwargs: a shard has no options of items; --min-pixels and "
-          "--max-pixels are for all");
-    }
     return encode_shard({.engine = flags.engine,
                          .inputs = flags.inputs.in_order,
+                         .items = defaults,
                          .folder = flags.output,
                          .dtype = flags.dtype,
                          .flags = flags.shard,
@@ -185,8 +182,7 @@ int run_encode(const EncodeFlags& flags, Console& console) {
                          .table = flags.table.value_or(true)},
                         console);
   }
-  std::vector<Input> inputs = expand_inputs(flags.inputs.in_order, flags.inputs.fps, bounds);
-  for (Input& input : inputs) input.item.mm_processor_kwargs = flags.inputs.mm_processor_kwargs;
+  const std::vector<Input> inputs = expand_inputs(flags.inputs.in_order, defaults, bounds);
   std::vector<std::string> files = files_read(flags.engine.model, flags.inputs.in_order, inputs);
   if (!flags.golden.empty()) files.push_back(golden_file(flags.golden));
   check_output_paths({flags.output, flags.stats}, files);

@@ -11,6 +11,7 @@
 
 #include "errors.h"
 #include "flags/cli11.h"
+#include "fovea/media_io.h"
 #include "fovea/text.h"
 #include "output_file.h"
 #include "patterns.h"
@@ -47,29 +48,39 @@ Input failed_input(Modality modality, std::string name, Error error) {
   return {.item = {.modality = modality, .name = std::move(name)}, .error = std::move(error)};
 }
 
-Input image_input(std::string file) {
-  return {.item = image_file(std::move(file)), .error = std::nullopt};
-}
-
 /// Whether what ends the search for the files of one line leaves the other lines readable.
 bool is_of_one_line(const Error& error) {
   return error.code() == ErrorCode::kNotFound || error.code() == ErrorCode::kIo;
 }
 
-/// The images that the lines of a list name; relative names start at its folder. A line that names
+/// The files of a line that is a path. @param argument of the list.
+std::vector<ListedItem> items_of_line(const ListedItem& line, const InputArgument& argument,
+                                      PatternSearch& search) {
+  // A line of JSON, and one of a list of videos, name one item.
+  if (argument.modality == Modality::kVideo || line.is_exact) return {line};
+  std::vector<ListedItem> items;
+  for (std::string& file : named_files(line.path, search)) {
+    items.emplace_back().path = std::move(file);
+  }
+  return items;
+}
+
+/// The items that the lines of a list name; relative names start at its folder. A line that names
 /// none becomes one input with an error.
-std::vector<Input> listed_inputs(const std::string& list, const CallBounds& bounds) {
+std::vector<Input> listed_inputs(const InputArgument& argument, const ItemDefaults& defaults,
+                                 const CallBounds& bounds) {
+  const std::string list = argument.text.substr(1);
   std::vector<Input> inputs;
   PatternSearch search(bounds, kMaxListedEntries);
   std::istringstream stream(read_text_file(list, kMaxTextFileBytes));
   std::int64_t number = 0;
   for (std::string line; std::getline(stream, line);) {
     ++number;
-    const std::optional<std::string> path = listed_path(list, line, number);
-    if (!path) continue;
+    const std::optional<ListedItem> listed = listed_item(list, line, number, argument.modality);
+    if (!listed) continue;
     try {
-      for (std::string& file : named_files(*path, search)) {
-        inputs.push_back(image_input(std::move(file)));
+      for (const ListedItem& item : items_of_line(*listed, argument, search)) {
+        inputs.push_back({.item = media_item(item, defaults), .error = std::nullopt});
       }
       if (inputs.size() > kMaxListedFiles) {
         throw Error(ErrorCode::kInvalidArgument,
@@ -78,27 +89,31 @@ std::vector<Input> listed_inputs(const std::string& list, const CallBounds& boun
     } catch (const Error& error) {
       const Error placed(error.code(), list + ":" + std::to_string(number) + ": " + error.what());
       if (!is_of_one_line(error)) throw placed;
-      inputs.push_back(failed_input(Modality::kImage, *path, placed));
+      inputs.push_back(failed_input(listed->modality, listed->path, placed));
     }
   }
   if (inputs.empty()) throw Error(ErrorCode::kNotFound, list + ": the list names no file");
   return inputs;
 }
 
-std::vector<Input> inputs_of(const InputArgument& argument, double fps, const CallBounds& bounds) {
-  if (is_list(argument.text) && !argument.pixel_values && argument.modality == Modality::kImage) {
-    return listed_inputs(argument.text.substr(1), bounds);
+std::vector<Input> inputs_of(const InputArgument& argument, const ItemDefaults& defaults,
+                             const CallBounds& bounds) {
+  if (is_list(argument.text) && !argument.pixel_values) {
+    return listed_inputs(argument, defaults, bounds);
   }
   std::vector<Input> inputs;
   if (argument.pixel_values) {
     for (MediaItem& item : pixel_values_file(argument.text)) {
+      item.mm_processor_kwargs = defaults.mm_processor_kwargs;
       inputs.push_back({.item = std::move(item), .error = std::nullopt});
     }
   } else if (argument.modality == Modality::kVideo) {
-    inputs.push_back({.item = video_path(argument.text, fps), .error = std::nullopt});
+    const ListedItem video{.modality = Modality::kVideo, .path = argument.text};
+    inputs.push_back({.item = media_item(video, defaults), .error = std::nullopt});
   } else {
     for (std::string& file : image_files(argument.text, bounds)) {
-      inputs.push_back(image_input(std::move(file)));
+      const ListedItem image{.path = std::move(file)};
+      inputs.push_back({.item = media_item(image, defaults), .error = std::nullopt});
     }
   }
   return inputs;
@@ -145,20 +160,26 @@ void add_input_flags(CLI::App& verb, InputFlags& flags) {
                                   ->type_name("FILE")
                                   ->allow_extra_args(false)
                                   ->group("Input");
-  verb.add_option(
-          "--fps", flags.fps,
-          "Frames per second to take from video files, and rate of the frames in directories")
-      ->type_name("F")
-      ->check(check([](const std::string& text) {
-        double value = 0;
-        const bool positive = CLI::detail::lexical_cast(text, value) && value > 0;
-        return positive && std::isfinite(value) ? std::string()
-                                                : "expected a number above 0, got \"" + text + "\"";
-      }))
-      ->capture_default_str()
-      ->group("Input");
-  add_item_options(verb, flags.mm_processor_kwargs);
-  verb.parse_complete_callback([&verb, &flags, images, videos, pixel_values] {
+  CLI::Option* fps =
+      verb.add_option(
+              "--fps", flags.items.fps,
+              "Frames per second to take from video files, and rate of the frames in directories")
+          ->type_name("F")
+          ->check(check([](const std::string& text) {
+            double value = 0;
+            const bool positive = CLI::detail::lexical_cast(text, value) && value > 0;
+            return positive && std::isfinite(value)
+                       ? std::string()
+                       : "expected a number above 0, got \"" + text + "\"";
+          }))
+          ->capture_default_str()
+          ->group("Input");
+  add_item_options(verb, flags.items.mm_processor_kwargs);
+  add_json(verb, "--media-io-kwargs", flags.media_io_kwargs,
+           R"(How media are read, as vLLM has it: '{"video": {"fps": 1}}' is --fps 1)")
+      ->group(seldom("Input"));
+  verb.parse_complete_callback([&verb, &flags, images, videos, pixel_values, fps] {
+    flags.has_fps = fps->count() > 0;
     flags.in_order = arguments_in_order(
         verb, {{images, &flags.images, {}},
                {videos, &flags.videos, {.modality = Modality::kVideo, .text = {}}},
@@ -197,23 +218,27 @@ bool is_list(const std::string& argument) {
   return argument.starts_with('@') && !fs::exists(argument, ignored);
 }
 
-std::optional<std::string> listed_path(const std::string& list, std::string_view line,
-                                       std::int64_t number) {
-  constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
-  if (number == 1 && line.starts_with(kByteOrderMark)) line.remove_prefix(kByteOrderMark.size());
-  constexpr const char* kBlanks = " \t\r";
-  const std::size_t begin = std::min(line.find_first_not_of(kBlanks), line.size());
-  line = line.substr(begin, line.find_last_not_of(kBlanks) + 1 - begin);
-  if (line.empty() || line.front() == '#') return std::nullopt;
-  return is_url(line) ? std::string(line) : (fs::path(list).parent_path() / line).string();
+ItemDefaults item_defaults(const InputFlags& flags, const MediaOptions& media) {
+  ItemDefaults defaults = flags.items;
+  if (flags.media_io_kwargs.empty()) return defaults;
+  try {
+    const MediaIo io = read_media_io_kwargs(flags.media_io_kwargs, "--media-io-kwargs", media);
+    if (io.fps && flags.has_fps && *io.fps != defaults.fps) {
+      throw UsageError("--media-io-kwargs: video.fps and --fps differ; expected one of them");
+    }
+    defaults.fps = io.fps.value_or(defaults.fps);
+  } catch (const Error& error) {
+    throw UsageError(error.what());
+  }
+  return defaults;
 }
 
-std::vector<Input> expand_inputs(std::span<const InputArgument> arguments, double fps,
-                                 const CallBounds& bounds) {
+std::vector<Input> expand_inputs(std::span<const InputArgument> arguments,
+                                 const ItemDefaults& defaults, const CallBounds& bounds) {
   std::vector<Input> inputs;
   for (const InputArgument& argument : arguments) {
     try {
-      std::ranges::move(inputs_of(argument, fps, bounds), std::back_inserter(inputs));
+      std::ranges::move(inputs_of(argument, defaults, bounds), std::back_inserter(inputs));
     } catch (const Error& error) {
       inputs.push_back(failed_input(argument.modality, argument.text, error));
     }

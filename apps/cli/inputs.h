@@ -11,6 +11,7 @@
 #include "fovea/call_bounds.h"
 #include "fovea/engine.h"
 #include "fovea/media.h"
+#include "listed_item.h"
 
 namespace fovea::cli {
 
@@ -26,13 +27,14 @@ struct InputFlags {
   std::vector<std::string> images;
   std::vector<std::string> videos;
   std::vector<std::string> pixel_values;
-  double fps = 2.0;
-  std::string mm_processor_kwargs;      ///< of all items, but those of pixel values
+  ItemDefaults items;
+  std::string media_io_kwargs;          ///< JSON of vLLM; empty: none
+  bool has_fps = false;                 ///< whether --fps was given
   std::vector<InputArgument> in_order;  ///< all, as they stand on the command line
 };
 
-/// Adds INPUT..., --video, --pixel-values, --fps and --mm-processor-kwargs. `flags.in_order` is
-/// filled when the verb has been parsed.
+/// Adds INPUT..., --video, --pixel-values, --fps, --mm-processor-kwargs and --media-io-kwargs.
+/// `flags.in_order` is filled when the verb has been parsed.
 void add_input_flags(CLI::App& verb, InputFlags& flags);
 
 /// Adds --mm-processor-kwargs.
@@ -46,9 +48,10 @@ struct Input {
 
 /// Makes items of arguments, in order. An image argument is a file, a directory (its images_in(),
 /// sorted by name), a pattern with * ? [ ] (its matches sorted by name), or @FILE (one
-/// argument per line, relative ones from the folder of FILE; blanks around a line, empty lines and
-/// lines that begin with # do not count). A name that exists is taken literally whatever characters
-/// it holds. A file of pixel values gives all its items. Image files are not opened here.
+/// argument or JSON object per line, as listed_item() reads them). A video argument is a video
+/// file, a directory of frames, or @FILE, whose lines are such paths or JSON objects. A name that
+/// exists is taken literally whatever characters it holds. A file of pixel values gives all its
+/// items. Image files are not opened here.
 ///
 /// An argument that yields nothing becomes one Input with an error: kNotFound for a directory
 /// without images, a pattern without matches, a URL, or a list or video that does not exist, and
@@ -57,7 +60,8 @@ struct Input {
 /// one Input with kInvalidArgument if it names more than a million files, or if its directories and
 /// patterns have more entries together, and with what ends a search by `bounds`.
 /// @throws UsageError for "-".
-[[nodiscard]] std::vector<Input> expand_inputs(std::span<const InputArgument> arguments, double fps,
+[[nodiscard]] std::vector<Input> expand_inputs(std::span<const InputArgument> arguments,
+                                               const ItemDefaults& defaults,
                                                const CallBounds& bounds = {});
 
 /// The files that one image argument names, which is no @FILE.
@@ -65,13 +69,12 @@ struct Input {
 [[nodiscard]] std::vector<std::string> image_files(const std::string& argument,
                                                    const CallBounds& bounds);
 
-/// Whether an image argument is @FILE, and no file of that name is there.
-[[nodiscard]] bool is_list(const std::string& argument);
+/// What all items of a run have: the flags together. @param media of the engine.
+/// @throws UsageError for --media-io-kwargs that cannot be honoured or contradict --fps.
+[[nodiscard]] ItemDefaults item_defaults(const InputFlags& flags, const MediaOptions& media);
 
-/// Returns the path that a line of the file `list` names; absent if it is empty or a comment.
-/// @param number of the line. A UTF-8 byte order mark is no part of line 1.
-[[nodiscard]] std::optional<std::string> listed_path(const std::string& list, std::string_view line,
-                                                     std::int64_t number);
+/// Whether an argument is @FILE, and no file of that name is there.
+[[nodiscard]] bool is_list(const std::string& argument);
 
 /// @throws Error of the first input that has one.
 void require_all(std::span<const Input> inputs);

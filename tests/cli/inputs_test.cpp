@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "checkpoint/safetensors.h"
+#include "errors.h"
 #include "support/expect_error.h"
 #include "support/temporary_directory.h"
 
@@ -16,13 +17,14 @@ using fovea::test::expect_error;
 using fovea::test::TemporaryDirectory;
 using fovea::test::write_text;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 /// Names of the items that image arguments give, without their folder.
 std::vector<std::string> names(const std::vector<std::string>& arguments) {
   std::vector<InputArgument> words;
   for (const std::string& argument : arguments) words.push_back({Modality::kImage, argument});
   std::vector<std::string> result;
-  const std::vector<Input> inputs = expand_inputs(words, 2.0);
+  const std::vector<Input> inputs = expand_inputs(words, {});
   require_all(inputs);
   for (const Input& input : inputs) {
     result.push_back(std::filesystem::path(input.item.name).filename().string());
@@ -79,7 +81,7 @@ TEST_F(Inputs, ALineOfAListThatYieldsNothingLeavesTheOthers) {
   const std::string list = folder_ / "list";
   write_text(list, "b.png\nhttp://host/a.png\nempty\n*.gif\nc.webp\n");
   const std::vector<InputArgument> words{{Modality::kImage, "@" + list}};
-  const std::vector<Input> inputs = expand_inputs(words, 2.0);
+  const std::vector<Input> inputs = expand_inputs(words, {});
   ASSERT_EQ(inputs.size(), 5U);
   EXPECT_EQ(inputs[0].item.name, folder_ / "b.png");
   EXPECT_EQ(inputs[4].item.name, folder_ / "c.webp");
@@ -98,12 +100,52 @@ TEST_F(Inputs, AByteOrderMarkIsNoPartOfTheFirstNameOfAList) {
              "\xEF\xBB\xBF"
              "b.png\nc.webp\n");
   EXPECT_THAT(names({"@" + folder_ / "list"}), ElementsAre("b.png", "c.webp"));
-  EXPECT_EQ(listed_path("list",
-                        "\xEF\xBB\xBF"
-                        "b.png",
-                        2),
-            "\xEF\xBB\xBF"
-            "b.png");
+}
+
+TEST_F(Inputs, LinesOfJsonAreOneItemEachWithItsOptions) {
+  write_text(folder_ / "list", R"({"image": "*.png", "mm_processor_kwargs": {"max_pixels": 5}}
+*.webp
+{"video": "none.mp4"}
+)");
+  const InputArgument word{.text = "@" + (folder_ / "list")};
+  const std::vector<Input> inputs =
+      expand_inputs({&word, 1}, {.mm_processor_kwargs = R"({"min_pixels": 2})"});
+  ASSERT_EQ(inputs.size(), 3U);
+  EXPECT_EQ(inputs[0].item.name, folder_ / "*.png");
+  EXPECT_EQ(inputs[0].item.mm_processor_kwargs, R"({"max_pixels":5,"min_pixels":2})");
+  EXPECT_EQ(inputs[1].item.name, folder_ / "c.webp") << "the pattern of a line without JSON";
+  EXPECT_EQ(inputs[1].item.mm_processor_kwargs, R"({"min_pixels": 2})");
+  ASSERT_TRUE(inputs[2].error);
+  EXPECT_EQ(inputs[2].item.modality, Modality::kVideo);
+  EXPECT_THAT(inputs[2].error->what(), HasSubstr("list:3: "));
+}
+
+TEST_F(Inputs, AListOfVideosNamesOneInEachLine) {
+  std::filesystem::create_directory(folder_ / "clip");
+  write_text(folder_ / "clip/0.png", "");
+  write_text(folder_ / "clip/1.png", "");
+  write_text(folder_ / "list", "clip\n{\"video\": \"clip\", \"fps\": 4}\n{\"image\": \"b.png\"}\n");
+  const InputArgument word{.modality = Modality::kVideo, .text = "@" + (folder_ / "list")};
+  const std::vector<Input> inputs = expand_inputs({&word, 1}, {.fps = 1});
+  ASSERT_EQ(inputs.size(), 3U);
+  EXPECT_EQ(inputs[0].item.num_frames(), 2);
+  EXPECT_EQ(inputs[0].item.fps, 1);
+  EXPECT_EQ(inputs[1].item.fps, 4);
+  EXPECT_EQ(inputs[2].item.modality, Modality::kImage);
+}
+
+TEST_F(Inputs, WhatMediaIoKwargsSayIsOfAllItems) {
+  const auto defaults = [](const std::string& json, std::optional<double> fps = {}) {
+    return item_defaults(
+        {.items = {.fps = fps.value_or(2)}, .media_io_kwargs = json, .has_fps = fps.has_value()},
+        {});
+  };
+  EXPECT_EQ(defaults("").fps, 2);
+  EXPECT_EQ(defaults("", 5).fps, 5);
+  EXPECT_EQ(defaults(R"({"video": {"fps": 3}})").fps, 3);
+  EXPECT_EQ(defaults(R"({"video": {"fps": 3}})", 3).fps, 3);
+  EXPECT_THROW(defaults(R"({"video": {"fps": 3}})", 4), UsageError);
+  EXPECT_THROW(defaults(R"({"video": {"num_frames": 8}})"), UsageError);
 }
 
 TEST_F(Inputs, UrlsAreNamedAsSuch) {
@@ -140,7 +182,7 @@ TEST_F(Inputs, MissingAndEmptyListsAreErrors) {
 TEST_F(Inputs, MissingVideoIsAnInputWithAnError) {
   const std::vector<InputArgument> words{{Modality::kVideo, folder_ / "none.mp4"},
                                          {Modality::kImage, folder_ / "b.png"}};
-  const std::vector<Input> inputs = expand_inputs(words, 2.0);
+  const std::vector<Input> inputs = expand_inputs(words, {});
   ASSERT_EQ(inputs.size(), 2U);
   EXPECT_TRUE(inputs[0].error.has_value());
   EXPECT_EQ(inputs[0].item.modality, Modality::kVideo);
@@ -151,7 +193,7 @@ TEST_F(Inputs, TheFirstErrorIsThrownWhereAllInputsAreRequired) {
   const std::vector<InputArgument> words{{Modality::kImage, folder_ / "b.png"},
                                          {Modality::kVideo, folder_ / "first.mp4"},
                                          {Modality::kVideo, folder_ / "second.mp4"}};
-  const std::vector<Input> inputs = expand_inputs(words, 2.0);
+  const std::vector<Input> inputs = expand_inputs(words, {});
   EXPECT_NO_THROW(require_all(std::span(inputs).first(1)));
   expect_error(ErrorCode::kNotFound, "first.mp4", [&] { require_all(inputs); });
 }
@@ -167,7 +209,7 @@ TEST_F(Inputs, AFileOfPixelValuesGivesItsItemsInPlace) {
   const std::vector<InputArgument> words{{Modality::kImage, folder_ / "b.png"},
                                          {.text = file, .pixel_values = true},
                                          {Modality::kImage, folder_ / "c.webp"}};
-  const std::vector<Input> inputs = expand_inputs(words, 2.0);
+  const std::vector<Input> inputs = expand_inputs(words, {});
   ASSERT_EQ(inputs.size(), 4U);
   EXPECT_TRUE(std::holds_alternative<EncodedFile>(inputs[0].item.source));
   EXPECT_TRUE(std::holds_alternative<PixelValues>(inputs[1].item.source));
@@ -178,7 +220,7 @@ TEST_F(Inputs, AFileOfPixelValuesGivesItsItemsInPlace) {
 TEST_F(Inputs, AFileWithoutPixelValuesIsAnInputWithAnError) {
   const std::vector<InputArgument> words{{.text = folder_ / "none", .pixel_values = true},
                                          {Modality::kImage, folder_ / "b.png"}};
-  const std::vector<Input> inputs = expand_inputs(words, 2.0);
+  const std::vector<Input> inputs = expand_inputs(words, {});
   ASSERT_EQ(inputs.size(), 2U);
   EXPECT_TRUE(inputs[0].error.has_value());
   EXPECT_FALSE(inputs[1].error.has_value());
@@ -194,7 +236,7 @@ TEST_F(Inputs, FilesReadAreThoseOfModelListsImagesFramesAndPixelValues) {
                                          {Modality::kVideo, folder_ / "z.png"},
                                          {.text = folder_ / "values", .pixel_values = true},
                                          {Modality::kImage, folder_ / "*.gif"}};
-  EXPECT_THAT(files_read(model.path(), words, expand_inputs(words, 2.0)),
+  EXPECT_THAT(files_read(model.path(), words, expand_inputs(words, {})),
               ::testing::IsSupersetOf({model / "config.json", folder_ / "list", folder_ / "b.png",
                                        folder_ / "c.webp", folder_ / "a.JPG",
                                        (folder_ / "z.png") + "/frame.png", folder_ / "values"}));
@@ -202,7 +244,7 @@ TEST_F(Inputs, FilesReadAreThoseOfModelListsImagesFramesAndPixelValues) {
 
 TEST_F(Inputs, FramesOfAVideoAreTheImagesOfItsDirectory) {
   const std::vector<InputArgument> words{{Modality::kVideo, folder_.path()}};
-  const std::vector<Input> inputs = expand_inputs(words, 2.0);
+  const std::vector<Input> inputs = expand_inputs(words, {});
   EXPECT_THAT(inputs.at(0).item.paths(), ElementsAre(folder_ / "a.JPG", folder_ / "b.png",
                                                      folder_ / "c.webp", folder_ / "d[1].png"));
   EXPECT_EQ(inputs[0].item.num_frames(), 4);
@@ -211,7 +253,7 @@ TEST_F(Inputs, FramesOfAVideoAreTheImagesOfItsDirectory) {
 TEST_F(Inputs, FramesPerSecondReachTheVideo) {
   write_text((folder_ / "z.png") + "/frame.png", "");
   const std::vector<InputArgument> words{{Modality::kVideo, folder_ / "z.png"}};
-  const std::vector<Input> inputs = expand_inputs(words, 12.5);
+  const std::vector<Input> inputs = expand_inputs(words, {.fps = 12.5});
   ASSERT_EQ(inputs.size(), 1U);
   EXPECT_EQ(inputs[0].item.modality, Modality::kVideo);
   EXPECT_DOUBLE_EQ(inputs[0].item.fps, 12.5);

@@ -1,4 +1,4 @@
-// Any text as a list of inputs: what is accepted names images, one path each, in the order of the
+// Any text as a list of inputs: what is accepted names items, one path each, in the order of the
 // lines.
 #include <algorithm>
 
@@ -12,11 +12,11 @@ using fovea::test::require;
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   static const fovea::test::MemoryFile file;
   const std::string_view text = fovea::test::text_of(data, size);
-  if (text.find_first_of("*?[/.") != std::string_view::npos)
+  if (text.find_first_of("*?[/.\\") != std::string_view::npos)
     return -1;  // would list directories of this machine
   file.write(text);
   const fovea::cli::InputArgument list{.text = "@" + file.path()};
-  const std::vector<Input> inputs = fovea::cli::expand_inputs({&list, 1}, 2.0);
+  const std::vector<Input> inputs = fovea::cli::expand_inputs({&list, 1}, {});
   require(!inputs.empty());
   require(std::ssize(inputs) <= std::ranges::count(text, '\n') + 1);
   for (const Input& input : inputs) {

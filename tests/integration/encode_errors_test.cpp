@@ -30,8 +30,6 @@ TEST_F(EncodeProgram, OptionsThatTheModelDoesNotTakeFailWithoutOutput) {
   };
   expect_failure(with(R"({"crop": 1})"), 1, "mm_processor_kwargs: crop: no option");
   expect_failure(with("{"), 1, "mm_processor_kwargs");
-  expect_failure(encode({photo_, "--shard", "0/2", "--mm-processor-kwargs", "{}"}), 2,
-                 "a shard has no options of items");
   EXPECT_EQ(folder_.entries(), 0U);
 }
 

@@ -147,6 +147,79 @@ TEST_F(EncodeShard, KilledAtFiftyMomentsItStillCompletes) {
   }
 }
 
+TEST_F(EncodeShard, LinesMayBeVideosAndHaveOptionsOfTheirOwn) {
+  fs::copy(model_ + "/video_frames", folder_ / "frames");
+  const std::string image = model_ + "/images/photo_180x180.jpg";
+  std::string lines = image + "\n{\"image\": \"" + image +
+                      "\", \"mm_processor_kwargs\": {\"max_pixels\": 16384}}\n"
+                      "{\"video\": \"frames\"}\n{\"video\": \"frames\", \"fps\": 1}\n";
+  std::int64_t count = 4;
+  if (run_fovea({"env"}).out.find("libfovea_video.so)") != std::string::npos) {
+    const std::string clip = FOVEA_TEST_SOURCE_DIR "/tests/media/videos/ramp_h264.mp4";
+    lines += "{\"video\": \"" + clip + "\"}\n{\"video\": \"" + clip + "\", \"fps\": 8}\n";
+    count += 2;
+  }
+  write_text(folder_ / "list", lines);
+  const std::string input = "@" + (folder_ / "list");
+  const std::string all = std::to_string(count);
+  expect_success(run_fovea({"encode", model_, input, "--output", folder_ / "rows", "--no-table"}));
+  const SafetensorsFile whole(folder_ / "rows");
+  std::vector<std::string> expected;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const ConstTensorView view = whole.tensor("item_" + std::to_string(i));
+    expected.emplace_back(reinterpret_cast<const char*>(view.data), view.bytes());
+  }
+  EXPECT_GT(expected[0].size(), expected[1].size()) << "max_pixels";
+
+  std::vector<std::string> run = arguments(input, folder_ / "out");
+  std::erase(run, "--no-table");
+  EXPECT_THAT(run_fovea(run).out, HasSubstr("items   " + all + " encoded, 0 were there"));
+  std::istringstream manifest(read_text(folder_ / "out/manifest-0-of-1.jsonl"));
+  std::vector<std::string> rows;
+  for (std::string text; std::getline(manifest, text);) {
+    const Json line = Json::parse(text);
+    if (!line.contains("path")) continue;
+    const SafetensorsFile part(folder_ / "out/" + std::string(line["file"]));
+    const std::string tensor = line["tensor"];
+    const ConstTensorView view = part.tensor(tensor);
+    rows.emplace_back(reinterpret_cast<const char*>(view.data), view.bytes());
+    EXPECT_EQ(line["type"], rows.size() < 3 ? "image" : "video");
+    EXPECT_EQ(line["options"].is_null(), rows.size() % 2 == 1) << text;
+  }
+  EXPECT_EQ(rows, expected);
+  EXPECT_EQ(check(folder_ / "out").exit_code, 0) << check(folder_ / "out").err;
+
+  EXPECT_THAT(run_fovea(run).out, HasSubstr("items   0 encoded, " + all + " were there"));
+  fs::copy_file(model_ + "/video_frames/" +
+                    fs::directory_iterator(model_ + "/video_frames")->path().filename().string(),
+                folder_ / "frames/zz.png");
+  EXPECT_THAT(run_fovea(run).out, HasSubstr("items   2 encoded")) << "a folder with another frame";
+  run.insert(run.end(), {"--fps", "4"});
+  const ProgramResult other = run_fovea(run);
+  EXPECT_THAT(other.err, HasSubstr("made with fps 2, this run has 4"));
+}
+
+TEST_F(EncodeShard, AVideoThatIsNotThereIsAnItemThatFails) {
+  write_text(folder_ / "list", model_ + "/images/noise_101x61.png\n{\"video\": \"none.mp4\"}\n");
+  const ProgramResult result = encode("@" + (folder_ / "list"), folder_ / "out");
+  EXPECT_EQ(result.exit_code, 0);
+  EXPECT_THAT(result.err, HasSubstr("1 of 2 items failed"));
+  EXPECT_THAT(read_text(folder_ / "out/manifest-0-of-1.jsonl"), HasSubstr("none.mp4: "));
+}
+
+TEST_F(EncodeShard, OptionsOfTheCommandLineAreOfAllItems) {
+  const std::string input = list(2);
+  std::vector<std::string> run = arguments(input, folder_ / "out");
+  run.insert(run.end(), {"--mm-processor-kwargs", R"({"max_pixels": 4096})"});
+  expect_success(run_fovea(run));
+  const ProgramResult without = encode(input, folder_ / "out");
+  EXPECT_NE(without.exit_code, 0);
+  EXPECT_THAT(without.err, HasSubstr("made with mm_processor_kwargs"));
+  run.back() = R"({"crop": 1})";
+  std::ranges::replace(run, folder_ / "out", folder_ / "other");
+  expect_failure(run_fovea(run), 1, "mm_processor_kwargs: crop: no option");
+}
+
 TEST_F(EncodeShard, GoesOnWithTheSameOptionsAlone) {
   const std::string input = list(1);
   expect_success(encode(input, folder_ / "out"));
@@ -305,9 +378,9 @@ TEST_F(EncodeShard, RefusesFlagsOfASingleFile) {
                  2, "--stats excludes --shard");
   expect_failure(run_fovea({"encode", model_, list(1), "--resume", "-o", folder_ / "out"}), 2,
                  "--resume requires --shard");
-  expect_failure(run_fovea({"encode", model_, "--video", model_ + "/video_frames", "--shard", "0/1",
-                            "-o", folder_ / "out"}),
-                 2, "--shard: expected images and lists of them alone, got --video");
+  expect_failure(run_fovea({"encode", model_, "--pixel-values", "values.safetensors", "--shard",
+                            "0/1", "-o", folder_ / "out"}),
+                 2, "--shard: expected images, videos and lists of them alone, got --pixel-values");
 }
 
 }  // namespace

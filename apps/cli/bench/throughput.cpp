@@ -147,7 +147,8 @@ JsonObject json_of(const ThroughputFlags& flags, const ThroughputRun& run) {
 }
 
 int run_throughput(const ThroughputFlags& flags, Console& console) {
-  const std::vector<Input> inputs = expand_inputs(flags.inputs.in_order, flags.inputs.fps);
+  const std::vector<Input> inputs =
+      expand_inputs(flags.inputs.in_order, item_defaults(flags.inputs, flags.engine.options.media));
   check_output_paths({flags.output_json},
                      files_read(flags.engine.model, flags.inputs.in_order, inputs));
   require_all(inputs);

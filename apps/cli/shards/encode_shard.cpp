@@ -3,7 +3,9 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <iostream>
+#include <optional>
 #include <utility>
 
 #include "core/stopwatch.h"
@@ -12,6 +14,8 @@
 #include "flags/cli11.h"
 #include "flags/flags.h"
 #include "fovea/fovea.h"
+#include "fovea/option_text.h"
+#include "listed_item.h"
 #include "progress.h"
 #include "report/text.h"
 #include "shards/encode_calls.h"
@@ -29,13 +33,33 @@ constexpr std::int64_t kCacheBytes = std::int64_t{64} << 20;
 constexpr std::int64_t kMostWarnings = 10;
 
 /// Size and time of the last change; both 0 for what the engine will not find.
-ItemLine looked_up(const std::string& path) {
+struct FileState {
+  std::int64_t size = 0;
+  std::int64_t mtime_ns = 0;
+};
+
+FileState state_of(const std::string& path) {
   constexpr std::int64_t kNsPerSecond = 1'000'000'000;
   struct stat status {};
-  if (::stat(path.c_str(), &status) != 0) status = {};
-  return {.path = path,
-          .size = status.st_size,
+  if (::stat(path.c_str(), &status) != 0) return {};
+  const bool is_folder = S_ISDIR(status.st_mode);
+  return {.size = is_folder ? 0 : status.st_size,
           .mtime_ns = status.st_mtim.tv_sec * kNsPerSecond + status.st_mtim.tv_nsec};
+}
+
+/// The line of an item, as far as it is known before it is encoded. A folder of frames changes when
+/// one of them does, or another one comes.
+ItemLine looked_up(const ListedItem& listed, const std::optional<MediaItem>& item) {
+  FileState state = state_of(listed.path);
+  if (item && listed.modality == Modality::kVideo) {
+    for (const std::string& path : item->paths()) {
+      if (path == listed.path) continue;  // a container
+      const FileState frame = state_of(path);
+      state.size += frame.size;
+      state.mtime_ns = std::max(state.mtime_ns, frame.mtime_ns);
+    }
+  }
+  return {.name = name_of(listed), .size = state.size, .mtime_ns = state.mtime_ns};
 }
 
 /// One run.
@@ -45,7 +69,7 @@ class ShardRun {
       : job_(job),
         console_(console),
         bounds_{.stop = signals_.token(), .deadline = job.bounds.deadline},
-        list_(job.inputs, *job.flags.shard, bounds_),
+        list_(read_list()),
         folder_(job.folder, manifest_header(job), job.flags.resume) {
     if (list_.listed() == 0) throw Error(ErrorCode::kNotFound, "INPUT: the list names no file");
   }
@@ -64,6 +88,11 @@ class ShardRun {
   }
 
  private:
+  ShardList read_list() {
+    const Progress reading(console_, "reading the list");
+    return {job_.inputs, *job_.flags.shard, bounds_};
+  }
+
   Engine load() {
     EngineOptions options = engine_options(job_.engine, console_);
     check_limits(job_.engine, options);
@@ -71,27 +100,57 @@ class ShardRun {
       options.encoder_cache_bytes = kCacheBytes;
     }
     const Progress loading(console_, "loading " + job_.engine.model);
-    return Engine::load(job_.engine.model, options, bounds_);
+    Engine engine = Engine::load(job_.engine.model, options, bounds_);
+    if (!job_.items.mm_processor_kwargs.empty()) {
+      // What no item may have is wrong before the first one.
+      engine.check_item_options(Modality::kImage, job_.items.mm_processor_kwargs);
+    }
+    return engine;
   }
 
   void encode(Engine& engine) {
-    Progress progress(console_, "encoding", list_.size());
+    // What is there already takes no time, so the progress is that of the others.
+    known_ahead_ = list_.count_if([this](const PathDigest& digest) { return folder_.has(digest); });
+    Progress progress(console_, "encoding", list_.size() - known_ahead_);
     EncodeCalls calls(
-        engine, {.dtype = row_dtype(job_.dtype), .on_error = OnError::kSkip, .bounds = bounds_},
+        engine,
+        {.dtype = row_dtype(job_.dtype),
+         .on_error = OnError::kSkip,
+         .progress = [&](std::int64_t done, std::int64_t) { progress.set_done(done); },
+         .bounds = bounds_},
         [&](std::vector<ItemLine> files, std::vector<Embedding> rows) {
           take(std::move(files), std::move(rows));
-          progress.set(skipped_ + encoded_ + failed_, list_.size());
         });
-    list_.for_each([&](const std::string& path, const PathDigest& digest) {
-      ItemLine file = looked_up(path);
-      if (folder_.has(digest, file.size, file.mtime_ns)) {
-        ++skipped_;
-      } else {
-        calls.add(std::move(file));
-      }
+    list_.for_each([&](const ListedItem& listed, const PathDigest& digest) {
+      if (folder_.has(digest)) --known_ahead_;
+      visit(listed, digest, calls);
+      progress.set_total(list_.size() - known_ahead_ - settled_);
     });
     calls.finish();
     write_part();
+  }
+
+  /// Has an item encoded, unless its rows are there.
+  void visit(const ListedItem& listed, const PathDigest& digest, EncodeCalls& calls) {
+    std::optional<MediaItem> item;
+    std::optional<Error> error;
+    try {
+      item = media_item(listed, job_.items);
+    } catch (const Error& failure) {
+      error = failure;
+    }
+    ItemLine line = looked_up(listed, item);
+    if (folder_.has(digest, line.size, line.mtime_ns)) {
+      ++skipped_;
+      ++settled_;
+    } else if (item) {
+      calls.add(std::move(line), std::move(*item));
+    } else {
+      ++settled_;
+      Embedding failed;
+      failed.error = std::move(error);
+      take(std::move(line), std::move(failed));
+    }
   }
 
   void take(std::vector<ItemLine> files, std::vector<Embedding> rows) {
@@ -162,7 +221,7 @@ class ShardRun {
 
   void print_report(const Engine& engine) {
     std::cout << "shard   " << job_.flags.shard->index << " of " << job_.flags.shard->count << ": "
-              << list_.size() << " of " << counted(list_.listed(), "path") << "\n"
+              << list_.size() << " of " << counted(list_.listed(), "item") << "\n"
               << "items   " << encoded_ << " encoded, " << skipped_ << " were there, " << failed_
               << " failed\n"
               << "device  " << engine.device() << "\n"
@@ -185,16 +244,19 @@ class ShardRun {
   std::int64_t written_bytes_ = 0;
   std::int64_t encoded_ = 0;
   std::int64_t skipped_ = 0;
+  std::int64_t known_ahead_ = 0;  // items that have rows and were not looked at yet
+  std::int64_t settled_ = 0;      // items that were looked at and not given to the engine
   std::int64_t failed_ = 0;
   std::int64_t not_finite_ = 0;
   std::optional<Error> first_error_;
 };
 
-void require_images(std::span<const InputArgument> inputs) {
+void refuse_pixel_values(std::span<const InputArgument> inputs) {
   for (const InputArgument& input : inputs) {
-    if (input.modality == Modality::kImage && !input.pixel_values) continue;
-    throw UsageError("--shard: expected images and lists of them alone, got " +
-                     std::string(input.pixel_values ? "--pixel-values " : "--video ") + input.text);
+    if (!input.pixel_values) continue;
+    throw UsageError(
+        "--shard: expected images, videos and lists of them alone, got --pixel-values " +
+        input.text);
   }
 }
 
@@ -203,6 +265,8 @@ void require_images(std::span<const InputArgument> inputs) {
 ManifestHeader manifest_header(const ShardJob& job) {
   OptionTexts options = option_texts(job.engine.options);
   options.merge(option_texts(EncodeOptions{.dtype = row_dtype(job.dtype)}));
+  options.emplace("fps", option_text(job.items.fps));
+  options.emplace("mm_processor_kwargs", job.items.mm_processor_kwargs);
   return {.shard = *job.flags.shard,
           .model = model_name(job.engine.model),
           .fingerprint = {},
@@ -214,7 +278,7 @@ void add_shard_flags(CLI::App& verb, ShardFlags& flags, std::span<const char* co
       verb.add_option_function<std::string>(
               "--shard",
               [&flags](const std::string& text) { flags.shard = parse_shard(text, "--shard"); },
-              "Encode the images of shard I of N, from 0, into parts in the "
+              "Encode the items of shard I of N, from 0, into parts in the "
               "directory --output, with a manifest")
           ->type_name("I/N")
           ->group(kOutputGroup);
@@ -235,7 +299,7 @@ void add_shard_flags(CLI::App& verb, ShardFlags& flags, std::span<const char* co
 }
 
 int encode_shard(const ShardJob& job, Console& console) {
-  require_images(job.inputs);
+  refuse_pixel_values(job.inputs);
   ShardRun(job, console).run();
   return kExitOk;
 }

@@ -30,6 +30,7 @@ void add_shard_flags(CLI::App& verb, ShardFlags& flags, std::span<const char* co
 struct ShardJob {
   const EngineFlags& engine;
   std::span<const InputArgument> inputs;
+  const ItemDefaults& items;
   const std::string& folder;
   const std::string& dtype;
   const ShardFlags& flags;
@@ -38,12 +39,14 @@ struct ShardJob {
 };
 
 /// The first line of the manifest of a run, without the fingerprint that the engine has when it is
-/// loaded. Options are those of the command line that rows depend on, and the dtype.
+/// loaded. Options are those of the command line that rows depend on, the dtype, and what items
+/// have in common.
 [[nodiscard]] ManifestHeader manifest_header(const ShardJob& job);
 
-/// Encodes the images of a shard into parts in a folder (docs/shards.md). Items that fail are
-/// warnings, and lines of the manifest. Ctrl-C and SIGTERM write what is encoded and end the run.
-/// @return kExitOk. @throws UsageError for inputs other than images, Error if the shard has no rows
+/// Encodes the images and videos of a shard into parts in a folder (docs/shards.md). Items that
+/// fail are warnings, and lines of the manifest. Ctrl-C and SIGTERM write what is encoded and end
+/// the run.
+/// @return kExitOk. @throws UsageError for pixel values, Error if the shard has no rows
 /// at the end, as ShardFolder does, and Error(kCancelled) or Error(kDeadline) for a run that was
 /// ended.
 int encode_shard(const ShardJob& job, Console& console);

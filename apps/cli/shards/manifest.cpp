@@ -14,7 +14,7 @@ namespace fovea::cli {
 namespace {
 
 /// The version of the format; another one is refused.
-constexpr std::int64_t kVersion = 2;
+constexpr std::int64_t kVersion = 3;
 
 /// The members that all shards of a folder have in common.
 JsonObject common_json(const ManifestHeader& header) {
@@ -35,9 +35,17 @@ std::optional<std::string> or_null(const std::string& text) {
   return text.empty() ? std::nullopt : std::optional(text);
 }
 
+/// JSON that is there already; null for an empty text.
+struct JsonOrNull {
+  std::string_view text;
+  void append_to(std::string& out) const { out += text.empty() ? "null" : text; }
+};
+
 JsonObject json_of(const ItemLine& item) {
   const bool failed = !item.error.empty();
-  return {{"path", item.path},
+  return {{"path", item.name.path},
+          {"type", to_string(item.name.modality)},
+          {"options", JsonOrNull{item.name.options}},
           {"size", item.size},
           {"mtime", item.mtime_ns},
           {"file", or_null(failed ? "" : item.file)},
@@ -124,8 +132,26 @@ ManifestHeader header_from(const JsonView& json) {
   return header;
 }
 
+Modality modality_at(const JsonView& json, std::string_view key) {
+  const std::string name = text_at(json, key);
+  for (const Modality modality : {Modality::kImage, Modality::kVideo}) {
+    if (name == to_string(modality)) return modality;
+  }
+  throw Error(ErrorCode::kCorruptData, std::string(key) + " is neither image nor video");
+}
+
+/// An object as JSON, empty for null.
+std::string object_at(const JsonView& json, std::string_view key) {
+  const std::optional<JsonView> value = member_of(json, key);
+  if (!value) return "";
+  if (!value->is_object()) throw Error(ErrorCode::kCorruptData, std::string(key) + " is no object");
+  return to_json_text(*value);
+}
+
 ItemLine item_from(const JsonView& json) {
-  ItemLine item{.path = text_at(json, "path"),
+  ItemLine item{.name = {.path = text_at(json, "path"),
+                         .modality = modality_at(json, "type"),
+                         .options = object_at(json, "options")},
                 .size = count_at(json, "size"),
                 .mtime_ns = whole_number(json, "mtime"),
                 .file = text_at(json, "file"),

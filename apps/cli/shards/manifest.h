@@ -25,11 +25,11 @@ struct ManifestHeader {
   std::map<std::string, std::string> options;  ///< those that rows depend on
 };
 
-/// The outcome of a file: rows, or an error.
+/// The outcome of an item: rows, or an error.
 struct ItemLine {
-  std::string path;
-  std::int64_t size = 0;
-  std::int64_t mtime_ns = 0;  ///< since 1970
+  ItemName name;
+  std::int64_t size = 0;      ///< of the file, or of all frames of a folder together
+  std::int64_t mtime_ns = 0;  ///< since 1970; of a folder with its frames the last one
   std::string file;           ///< part with the rows; empty if there is an error
   std::string tensor;         ///< name in that part
   std::int64_t rows = 0;

@@ -63,8 +63,8 @@ class ShardCheck {
       parts_[part.file].problem = problem_of_part(path_of(part.file), part, items);
     }
     for (const ItemLine& item : items) {
-      const PathHash hash = hash_of_path(item.path);
-      if (!shard_.holds(hash)) problem(name_ + ": " + item.path + " belongs to another shard");
+      const PathHash hash = hash_of_item(item.name);
+      if (!shard_.holds(hash)) problem(name_ + ": " + item.name.path + " belongs to another shard");
       const bool has_rows = item.error.empty() && number;
       index_.add({.digest = hash.digest,
                   .size = item.size,

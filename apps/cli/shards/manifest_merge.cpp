@@ -20,7 +20,7 @@ constexpr std::size_t kWriteBytes = std::size_t{1} << 20;
 
 /// The place of the line of an item.
 struct Place {
-  std::string path;
+  std::string name;       // ItemName::text()
   std::size_t shard = 0;  // index into FolderState::shards
   std::int64_t offset = 0;
 };
@@ -59,17 +59,17 @@ class Merge {
                           for (std::size_t i = 0; i < items.size(); ++i) {
                             const bool has_rows = items[i].error.empty();
                             if (has_rows && lost.contains(part.file)) continue;
-                            places_.push_back({items[i].path, shard, offsets[i]});
+                            places_.push_back({items[i].name.text(), shard, offsets[i]});
                           }
                         }});
   }
 
-  /// Sorts by path, and keeps the last line of each path.
+  /// Sorts by path, and keeps the last line of each item.
   void sort() {
     std::sort(places_.begin(), places_.end(), [](const Place& a, const Place& b) {
-      return std::tie(a.path, a.shard, b.offset) < std::tie(b.path, b.shard, a.offset);
+      return std::tie(a.name, a.shard, b.offset) < std::tie(b.name, b.shard, a.offset);
     });
-    const auto same = [](const Place& a, const Place& b) { return a.path == b.path; };
+    const auto same = [](const Place& a, const Place& b) { return a.name == b.name; };
     places_.erase(std::unique(places_.begin(), places_.end(), same), places_.end());
   }
 

@@ -76,10 +76,10 @@ std::optional<std::string> problem_of_part(const std::string& path, const PartLi
       if (!item.error.empty()) continue;
       const auto tensor = tensors.find(item.tensor);
       if (tensor == tensors.end()) {
-        return path + ": expected a tensor " + item.tensor + " of its own for " + item.path;
+        return path + ": expected a tensor " + item.tensor + " of its own for " + item.name.path;
       }
       if (tensor->second != std::vector<std::int64_t>{item.rows, item.width}) {
-        return path + ": " + item.tensor + " has another shape than the line of " + item.path;
+        return path + ": " + item.tensor + " has another shape than the line of " + item.name.path;
       }
       tensors.erase(tensor);
     }

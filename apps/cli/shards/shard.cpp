@@ -45,6 +45,19 @@ PathHash hash_of_path(std::string_view path) {
   return {.number = number_at(0), .digest = {number_at(8), number_at(16)}};
 }
 
+std::string ItemName::text() const {
+  if (modality == Modality::kImage && options.empty()) return path;
+  // No path holds the character 0, and none that goes on with one is sorted before it.
+  return path + '\0' + to_string(modality) + options;
+}
+
+PathHash hash_of_item(const ItemName& item) {
+  PathHash hash = hash_of_path(item.path);
+  const std::string text = item.text();
+  if (text.size() > item.path.size()) hash.digest = hash_of_path(text).digest;
+  return hash;
+}
+
 Shard parse_shard(std::string_view text, std::string_view what) {
   const std::size_t slash = text.find('/');
   if (slash == std::string_view::npos) {

@@ -6,12 +6,14 @@
 #include <string>
 #include <string_view>
 
+#include "fovea/media.h"
+
 namespace fovea::cli {
 
-/// The first 16 bytes of the SHA-256 of a path, by which it is recognised among many.
+/// 16 bytes of the SHA-256 of an item's name, by which it is recognised among many.
 using PathDigest = std::array<std::uint64_t, 2>;
 
-/// The SHA-256 of a path, as far as it is used here.
+/// The SHA-256 of a path or name, as far as it is used here.
 struct PathHash {
   std::uint64_t number = 0;  ///< bytes 0 to 7, big-endian
   PathDigest digest{};       ///< bytes 8 to 23
@@ -20,6 +22,20 @@ struct PathHash {
 /// Depends on the bytes of the path alone, so that whoever has `sha256sum` can say where a path
 /// belongs.
 [[nodiscard]] PathHash hash_of_path(std::string_view path);
+
+/// An item of a list, as runs tell it from others.
+struct ItemName {
+  std::string path;
+  Modality modality = Modality::kImage;
+  std::string options;  ///< of its own, ListedItem::options()
+
+  /// The path alone for an image without options; sorted by it, items are sorted by their paths.
+  [[nodiscard]] std::string text() const;
+};
+
+/// The number is that of the path, so that all items of a path are in one shard; the digest is that
+/// of the whole name.
+[[nodiscard]] PathHash hash_of_item(const ItemName& item);
 
 /// One of the parts that a list of files is divided into.
 struct Shard {

@@ -98,7 +98,7 @@ void ShardFolder::take_part(const PartLine& part, const std::vector<ItemLine>& i
   if (number) parts_[*number] = {.bytes = part.bytes};
   for (const ItemLine& item : items) {
     const bool has_rows = item.error.empty() && number;
-    index_.add({.digest = hash_of_path(item.path).digest,
+    index_.add({.digest = hash_of_item(item.name).digest,
                 .size = item.size,
                 .mtime_ns = item.mtime_ns,
                 .part = has_rows ? *number : ItemIndex::kFailed,
@@ -177,6 +177,11 @@ bool ShardFolder::has(const PathDigest& digest, std::int64_t size, std::int64_t 
   const ItemIndex::Entry* entry = index_.find(digest);
   return entry != nullptr && entry->part != ItemIndex::kFailed && entry->size == size &&
          entry->mtime_ns == mtime_ns;
+}
+
+bool ShardFolder::has(const PathDigest& digest) const {
+  const ItemIndex::Entry* entry = index_.find(digest);
+  return entry != nullptr && entry->part != ItemIndex::kFailed;
 }
 
 std::int64_t ShardFolder::add_part(std::vector<ItemLine> items,

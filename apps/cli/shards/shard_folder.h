@@ -32,6 +32,8 @@ class ShardFolder {
 
   /// Whether the manifest has rows of a file that was as it is now.
   [[nodiscard]] bool has(const PathDigest& digest, std::int64_t size, std::int64_t mtime_ns) const;
+  /// Whether the manifest has rows of an item, whatever has become of its file.
+  [[nodiscard]] bool has(const PathDigest& digest) const;
   /// Whether the shard has rows of any item.
   [[nodiscard]] bool has_rows() const noexcept { return has_rows_; }
 

@@ -1,4 +1,4 @@
-// The paths of a shard, out of a list of any length.
+// The items of a shard, out of a list of any length.
 #include "shards/shard_list.h"
 
 #include <algorithm>
@@ -14,8 +14,16 @@
 namespace fovea::cli {
 namespace {
 
+constexpr std::size_t kMostOptionBytes = std::size_t{8} << 10;
+
 /// A manifest holds UTF-8, and lines of a limited length. The system opens no longer path.
-void require_writable(std::string_view path, const std::string& place) {
+void require_writable(const ListedItem& item, const std::string& place) {
+  const std::string_view path = item.path;
+  if (const std::size_t bytes = item.options().size(); bytes > kMostOptionBytes) {
+    throw Error(ErrorCode::kInvalidArgument, place + ": expected options of at most " +
+                                                 std::to_string(kMostOptionBytes) + " bytes, got " +
+                                                 std::to_string(bytes));
+  }
   if (path.size() >= PATH_MAX) {
     throw Error(ErrorCode::kInvalidArgument, place + ": expected a path of less than " +
                                                  std::to_string(PATH_MAX) + " bytes, got " +
@@ -34,12 +42,16 @@ void require_writable(std::string_view path, const std::string& place) {
 
 }  // namespace
 
+ItemName name_of(const ListedItem& item) {
+  return {.path = item.path, .modality = item.modality, .options = item.options()};
+}
+
 ShardList::ShardList(std::span<const InputArgument> arguments, const Shard& shard,
                      CallBounds bounds)
     : arguments_(arguments.begin(), arguments.end()), shard_(shard), bounds_(std::move(bounds)) {
-  for_each_listed([this](const std::string& path) {
+  for_each_listed([this](const ListedItem& item) {
     ++listed_;
-    const PathHash hash = hash_of_path(path);
+    const PathHash hash = hash_of_item(name_of(item));
     if (shard_.holds(hash)) digests_.push_back(hash.digest);
   });
   std::sort(digests_.begin(), digests_.end());
@@ -48,24 +60,27 @@ ShardList::ShardList(std::span<const InputArgument> arguments, const Shard& shar
 }
 
 void ShardList::for_each(const Use& use) {
-  for_each_listed([&](const std::string& path) {
-    const PathHash hash = hash_of_path(path);
+  for_each_listed([&](const ListedItem& item) {
+    const PathHash hash = hash_of_item(name_of(item));
     if (!shard_.holds(hash)) return;
     const auto found = std::lower_bound(digests_.begin(), digests_.end(), hash.digest);
     if (found == digests_.end() || *found != hash.digest) return;  // the list has grown
     const auto index = static_cast<std::size_t>(found - digests_.begin());
     if (used_[index]) return;
     used_[index] = true;
-    use(path, hash.digest);
+    use(item, hash.digest);
   });
 }
 
-void ShardList::for_each_listed(const std::function<void(const std::string& path)>& use) const {
+void ShardList::for_each_listed(const std::function<void(const ListedItem& item)>& use) const {
   for (const InputArgument& argument : arguments_) {
     if (!is_list(argument.text)) {
-      for (const std::string& path : image_files(argument.text, bounds_)) {
-        require_writable(path, argument.text);
-        use(path);
+      const bool is_video = argument.modality == Modality::kVideo;
+      for (std::string& path : is_video ? std::vector<std::string>{argument.text}
+                                        : image_files(argument.text, bounds_)) {
+        const ListedItem item{.modality = argument.modality, .path = std::move(path)};
+        require_writable(item, argument.text);
+        use(item);
       }
       continue;
     }
@@ -73,10 +88,11 @@ void ShardList::for_each_listed(const std::function<void(const std::string& path
     LineReader lines(list);
     while (const std::optional<std::string_view> line = lines.next()) {
       if (bounds_.stop.stop_requested()) throw Error(ErrorCode::kCancelled, list + ": cancelled");
-      const std::optional<std::string> path = listed_path(list, *line, lines.number());
-      if (!path) continue;
-      require_writable(*path, lines.place());
-      use(*path);
+      const std::optional<ListedItem> item =
+          listed_item(list, *line, lines.number(), argument.modality);
+      if (!item) continue;
+      require_writable(*item, lines.place());
+      use(*item);
     }
   }
 }

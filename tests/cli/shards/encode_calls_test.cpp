@@ -3,6 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <mutex>
+
 #include "cli/shards/encoded_shard.h"
 #include "support/golden.h"
 
@@ -13,16 +16,17 @@ using test::golden_folder;
 
 class EncodeCallsTest : public ::testing::Test {
  protected:
-  /// The file of an image of the golden model.
-  static ItemLine image(const std::string& name) {
-    return {.path = golden_folder("qwen3_vl", "config.json") + "/images/" + name};
+  /// Adds an image of the golden model.
+  static void add(EncodeCalls& calls, const std::string& name) {
+    const std::string path = golden_folder("qwen3_vl", "config.json") + "/images/" + name;
+    calls.add({.name = {.path = path}}, image_file(path));
   }
   EncodeCalls::Done note() {
     return [this](const std::vector<ItemLine>& files, const std::vector<Embedding>& rows) {
       ASSERT_EQ(files.size(), rows.size());
       sizes_.push_back(files.size());
       for (std::size_t i = 0; i < files.size(); ++i) {
-        paths_.push_back(files[i].path);
+        paths_.push_back(files[i].name.path);
         rows_.push_back(rows[i].error ? -1 : rows[i].rows);
       }
     };
@@ -38,7 +42,7 @@ class EncodeCallsTest : public ::testing::Test {
 TEST_F(EncodeCallsTest, RowsComeInTheOrderOfTheFiles) {
   EncodeCalls calls(engine_, {}, note());
   for (const char* name : {"photo_180x180.jpg", "noise_101x61.png", "photo_180x180.jpg"}) {
-    calls.add(image(name));
+    add(calls, name);
   }
   EXPECT_TRUE(sizes_.empty());
   calls.finish();
@@ -51,7 +55,7 @@ TEST_F(EncodeCallsTest, RowsComeInTheOrderOfTheFiles) {
 TEST_F(EncodeCallsTest, LongListsAreCutIntoCalls) {
   EncodeCalls calls(engine_, {}, note());
   constexpr std::size_t kFiles = 200;
-  for (std::size_t i = 0; i < kFiles; ++i) calls.add(image("noise_101x61.png"));
+  for (std::size_t i = 0; i < kFiles; ++i) add(calls, "noise_101x61.png");
   calls.finish();
   EXPECT_EQ(sizes_, (std::vector<std::size_t>{64, 64, 64, 8}));
   EXPECT_EQ(paths_.size(), kFiles);
@@ -59,13 +63,28 @@ TEST_F(EncodeCallsTest, LongListsAreCutIntoCalls) {
 
 TEST_F(EncodeCallsTest, AFileThatFailsIsOneItemOrTheEnd) {
   EncodeCalls skipping(engine_, {.on_error = OnError::kSkip}, note());
-  skipping.add(image("none.png"));
-  skipping.add(image("noise_101x61.png"));
+  add(skipping, "none.png");
+  add(skipping, "noise_101x61.png");
   skipping.finish();
   EXPECT_EQ(rows_, (std::vector<std::int64_t>{-1, 6}));
   EncodeCalls failing(engine_, {}, note());
-  failing.add(image("none.png"));
+  add(failing, "none.png");
   EXPECT_THROW(failing.finish(), Error);
+}
+
+TEST_F(EncodeCallsTest, CountsWhatIsDoneInAllCalls) {
+  std::mutex mutex;
+  std::vector<std::int64_t> counts;
+  EncodeOptions options;
+  options.progress = [&](std::int64_t done, std::int64_t added) {
+    const std::scoped_lock lock(mutex);
+    EXPECT_LE(done, added);
+    counts.push_back(done);
+  };
+  EncodeCalls calls(engine_, options, note());
+  for (int i = 0; i < 70; ++i) add(calls, "noise_101x61.png");
+  calls.finish();
+  EXPECT_EQ(std::ranges::max(counts), 70);
 }
 
 TEST_F(EncodeCallsTest, WhatIsStoppedEndsWithoutItsRows) {
@@ -73,7 +92,7 @@ TEST_F(EncodeCallsTest, WhatIsStoppedEndsWithoutItsRows) {
   EncodeOptions options;
   options.bounds.stop = stop.get_token();
   EncodeCalls calls(engine_, options, note());
-  calls.add(image("photo_180x180.jpg"));
+  add(calls, "photo_180x180.jpg");
   stop.request_stop();
   EXPECT_THROW(calls.finish(), Error);
   EXPECT_TRUE(rows_.empty());

@@ -8,14 +8,19 @@
 namespace fovea::cli {
 namespace {
 
-OptionTexts options_of(const EngineOptions& options, const std::string& dtype = "float32") {
+OptionTexts options_of(const EngineOptions& options, const std::string& dtype = "float32",
+                       const ItemDefaults& items = {}) {
   EngineFlags engine;
   engine.model = "tower";
   engine.options = options;
   ShardFlags flags;
   flags.shard = Shard{.index = 0, .count = 1};
-  return manifest_header(
-             {.engine = engine, .inputs = {}, .folder = "", .dtype = dtype, .flags = flags})
+  return manifest_header({.engine = engine,
+                          .inputs = {},
+                          .items = items,
+                          .folder = "",
+                          .dtype = dtype,
+                          .flags = flags})
       .options;
 }
 
@@ -30,6 +35,11 @@ TEST(ManifestHeader, HoldsTheOptionsThatRowsDependOnAndNoOther) {
       });
   EXPECT_EQ(before.at("dtype"), "float32");
   EXPECT_EQ(options_of({}, "bfloat16").at("dtype"), "bfloat16");
+  EXPECT_EQ(before.at("fps"), "2");
+  const OptionTexts items =
+      options_of({}, "float32", {.fps = 0.5, .mm_processor_kwargs = R"({"a":1})"});
+  EXPECT_EQ(items.at("fps"), "0.5");
+  EXPECT_EQ(items.at("mm_processor_kwargs"), R"({"a":1})");
 }
 
 }  // namespace

@@ -34,7 +34,7 @@ inline Embedding zero_rows(const std::string& name) {
 
 /// The line of a file with such rows.
 inline cli::ItemLine file_line(const std::string& path, std::int64_t mtime_ns = 9) {
-  return {.path = path, .size = 5, .mtime_ns = mtime_ns, .rows = 2, .width = 3};
+  return {.name = {.path = path}, .size = 5, .mtime_ns = mtime_ns, .rows = 2, .width = 3};
 }
 
 /// A folder with the files of a shard.
@@ -48,7 +48,7 @@ class EncodedShard : public ::testing::Test {
     for (const cli::ItemLine& file : files) {
       const bool failed = !file.error.empty();
       folder.add_part({file},
-                      failed ? std::vector<Embedding>{} : std::vector{zero_rows(file.path)});
+                      failed ? std::vector<Embedding>{} : std::vector{zero_rows(file.name.path)});
     }
     folder.finish({.items = std::ssize(files)});
   }

@@ -18,7 +18,7 @@ const ManifestHeader kHeader{.shard = {.index = 1, .count = 4},
                              .options = {{"dtype", "float32"}}};
 
 ItemLine item(const std::string& path) {
-  return {.path = path,
+  return {.name = {.path = path, .modality = Modality::kVideo, .options = R"({"fps":1.5})"},
           .size = 7,
           .mtime_ns = 1'700'000'000'123'456'789,
           .file = "part-1-of-4-00000.safetensors",
@@ -48,7 +48,7 @@ struct Read {
     end = read_manifest(folder / "manifest",
                         {.part = [this](const PartLine&, const std::vector<ItemLine>& items,
                                         const std::vector<std::int64_t>&) {
-                          for (const ItemLine& line : items) paths.push_back(line.path);
+                          for (const ItemLine& line : items) paths.push_back(line.name.path);
                         }});
   }
   ManifestEnd end;
@@ -57,7 +57,9 @@ struct Read {
 
 TEST(Manifest, LinesAreReadBack) {
   const auto back = std::get<ItemLine>(parse_manifest_line(to_text(item("ä \"b\"\n")), "here"));
-  EXPECT_EQ(back.path, "ä \"b\"\n");
+  EXPECT_EQ(back.name.modality, Modality::kVideo);
+  EXPECT_EQ(back.name.options, R"({"fps":1.5})");
+  EXPECT_EQ(back.name.path, "ä \"b\"\n");
   EXPECT_EQ(back.mtime_ns, 1'700'000'000'123'456'789);
   EXPECT_EQ(back.grid_thw, (std::array<std::int64_t, 3>{1, 4, 6}));
   EXPECT_EQ(back.tensor, "item_0");
@@ -68,7 +70,7 @@ TEST(Manifest, LinesAreReadBack) {
 }
 
 TEST(Manifest, AFailedItemHasAnErrorAndNoRows) {
-  ItemLine failed{.path = "a.jpg", .error = "a.jpg: broken \xff"};
+  ItemLine failed{.name = {.path = "a.jpg"}, .error = "a.jpg: broken \xff"};
   const auto back = std::get<ItemLine>(parse_manifest_line(to_text(failed), "here"));
   EXPECT_EQ(back.error, "a.jpg: broken \xef\xbf\xbd");
   EXPECT_EQ(back.file, "");
@@ -88,9 +90,9 @@ TEST(Manifest, ForeignLinesAreRefused) {
 
 TEST(Manifest, ThatOfAnEarlierVersionIsRefused) {
   std::string text = to_text(kHeader);
-  text.replace(text.find("\"fovea_manifest\":2"), 18, "\"fovea_manifest\":1");
+  text.replace(text.find("\"fovea_manifest\":3"), 18, "\"fovea_manifest\":2");
   expect_error(ErrorCode::kCorruptData,
-               "here: expected a line of a manifest of fovea: expected format 2, got 1, that of "
+               "here: expected a line of a manifest of fovea: expected format 3, got 2, that of "
                "another version of fovea, which can go on with it",
                [&] { (void)parse_manifest_line(text, "here"); });
 }

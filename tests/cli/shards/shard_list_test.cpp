@@ -21,7 +21,7 @@ class ShardListTest : public ::testing::Test {
     const InputArgument list{.text = "@" + (folder_ / "list")};
     ShardList paths({&list, 1}, shard, {});
     std::vector<std::string> found;
-    paths.for_each([&](const std::string& path, const PathDigest&) { found.push_back(path); });
+    paths.for_each([&](const ListedItem& item, const PathDigest&) { found.push_back(item.path); });
     EXPECT_EQ(std::ssize(found), paths.size());
     return found;
   }
@@ -61,6 +61,29 @@ TEST_F(ShardListTest, CopiesCountOnce) {
 TEST_F(ShardListTest, LinesAreTakenAsTheyAre) {
   EXPECT_EQ(paths_of("*.png\n", {}), (std::vector<std::string>{folder_ / "*.png"}));
   EXPECT_EQ(paths_of("https://a/b\n", {}), (std::vector<std::string>{"https://a/b"}));
+}
+
+TEST_F(ShardListTest, ItemsOfAPathDifferByTheirOptions) {
+  EXPECT_EQ(paths_of(R"(/a
+{"image": "/a"}
+{"image": "/a", "mm_processor_kwargs": {"max_pixels": 5}}
+{"mm_processor_kwargs": {"max_pixels": 5}, "image": "/a"}
+{"video": "/a"}
+{"video": "/a", "fps": 1}
+)",
+                     {}),
+            (std::vector<std::string>{"/a", "/a", "/a", "/a"}));
+}
+
+TEST_F(ShardListTest, FindsWhatIsWrongBeforeAnythingIsEncoded) {
+  expect_error(ErrorCode::kInvalidArgument, "list:2: max_pixels: no such member",
+               [&] { (void)paths_of("/a\n{\"image\": \"/b\", \"max_pixels\": 5}\n", {}); });
+  expect_error(
+      ErrorCode::kInvalidArgument, "list:1: expected options of at most 8192 bytes, got ", [&] {
+        (void)paths_of(
+            R"({"image": "a", "mm_processor_kwargs": {"a": ")" + std::string(9000, 'x') + "\"}}\n",
+            {});
+      });
 }
 
 TEST_F(ShardListTest, RefusesPathsThatAManifestCannotHold) {

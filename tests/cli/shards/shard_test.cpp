@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <set>
+
 #include "cli/expect_usage_error.h"
 
 namespace fovea::cli {
@@ -20,6 +22,25 @@ TEST(Shard, APathIsPlacedByItsSha256) {
     }
     EXPECT_EQ(holders, 1) << count;
   }
+}
+
+TEST(Shard, ItemsOfAPathAreTogetherAndNotTheSame) {
+  const ItemName image{.path = "photo.jpg"};
+  EXPECT_EQ(image.text(), "photo.jpg");
+  EXPECT_EQ(hash_of_item(image).digest, hash_of_path("photo.jpg").digest);
+  const ItemName others[] = {
+      {.path = "photo.jpg", .modality = Modality::kVideo},
+      {.path = "photo.jpg", .options = R"({"mm_processor_kwargs":{"a":1}})"},
+      {.path = "photo.jpg", .options = R"({"mm_processor_kwargs":{"a":2}})"},
+      {.path = "photo.jpg", .modality = Modality::kVideo, .options = R"({"fps":1})"}};
+  std::set<PathDigest> digests{hash_of_item(image).digest};
+  for (const ItemName& other : others) {
+    EXPECT_EQ(hash_of_item(other).number, hash_of_item(image).number);
+    digests.insert(hash_of_item(other).digest);
+    EXPECT_LT(image.text(), other.text());
+    EXPECT_LT(other.text(), ItemName{.path = "photo.jpg.png"}.text());
+  }
+  EXPECT_EQ(digests.size(), 5U);
 }
 
 TEST(Shard, ReadsIndexAndCount) {

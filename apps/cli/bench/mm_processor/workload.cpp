@@ -120,7 +120,7 @@ std::vector<MmRequest> random_requests(const ItemSampler& sampler, std::int64_t 
 std::vector<MmRequest> directory_requests(const std::string& path) {
   const InputArgument argument{.modality = Modality::kImage, .text = path};
   std::vector<MmRequest> requests;
-  std::vector<Input> inputs = expand_inputs({&argument, 1}, kFramesPerSecond);
+  std::vector<Input> inputs = expand_inputs({&argument, 1}, {.fps = kFramesPerSecond});
   require_all(inputs);
   for (Input& input : inputs) {
     std::error_code ignored;
