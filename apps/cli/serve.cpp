@@ -48,6 +48,13 @@ serve::UrlPolicy url_policy(const ServeFlags& flags) {
   return is_listed ? UrlPolicy::kAllowlist : UrlPolicy::kPublic;
 }
 
+serve::CorsOptions cors_options(const ServeFlags& flags) {
+  if (flags.cors.origins.empty() && flags.cors.allow_credentials) {
+    throw UsageError("--allow-credentials needs --allowed-origins");
+  }
+  return flags.cors;
+}
+
 serve::ServeOptions serve_options(const ServeFlags& flags, Console& console) {
   serve::ServeOptions options = flags.options;
   options.service.model = flags.engine.model;
@@ -58,6 +65,7 @@ serve::ServeOptions serve_options(const ServeFlags& flags, Console& console) {
   options.service.batcher.max_delay = std::chrono::microseconds(flags.delay_us);
   options.service.batcher.max_bytes = options.service.max_inflight_bytes;
   options.http.tls = tls_files(flags);
+  options.http.cors = serve::Cors(cors_options(flags));
   options.media.policy = url_policy(flags);
   options.service.engine.media.limits.max_image_bytes = options.media.max_image_bytes;
   options.service.engine.media.limits.max_video_bytes = options.media.max_video_bytes;

@@ -5,6 +5,7 @@
 #include <limits>
 #include <utility>
 
+#include "core/json.h"
 #include "errors.h"
 #include "flags/cache_size.h"
 #include "flags/json_text.h"
@@ -122,6 +123,35 @@ void add_access_flags(CLI::App& verb, ServeFlags& flags) {
       ->type_name("KEY")
       ->group(kAccessGroup);
   verb.add_flag("--auth-all", access.auth_all, "Ask for a key for health and metrics, too")
+      ->group(kAccessGroup);
+}
+
+std::vector<std::string> texts_of_json(const std::string& text, const char* name) {
+  const JsonDocument document = JsonDocument::parse(text, name);
+  std::vector<std::string> texts;
+  for (const JsonView& element : document.root().elements()) texts.push_back(element.as_string());
+  return texts;
+}
+
+/// A flag with a list as vLLM has it, '["a", "b"]', or with commas.
+void add_list(CLI::App& verb, const char* name, std::vector<std::string>& value,
+              const char* description) {
+  const auto read = [&value, name](const std::string& text) {
+    value = text.starts_with('[') ? texts_of_json(text, name) : split_commas(text);
+  };
+  verb.add_option_function<std::string>(name, read, description)
+      ->type_name("LIST")
+      ->group(kAccessGroup);
+}
+
+void add_page_flags(CLI::App& verb, serve::CorsOptions& cors) {
+  add_list(verb, "--allowed-origins", cors.origins,
+           "Origins whose pages may read replies, with commas or as a JSON list; *: all "
+           "(default: none)");
+  add_list(verb, "--allowed-methods", cors.methods, "Methods of such pages (default: *)");
+  add_list(verb, "--allowed-headers", cors.headers, "Headers of such pages (default: *)");
+  verb.add_flag("--allow-credentials", cors.allow_credentials,
+                "Such pages may send cookies and certificates along")
       ->group(kAccessGroup);
 }
 
@@ -298,6 +328,7 @@ void add_server_flags(CLI::App& verb, ServeFlags& flags, const AddOwn& add_own) 
   add_model(verb, flags.engine);
   add_address_flags(verb, flags);
   add_access_flags(verb, flags);
+  add_page_flags(verb, flags.cors);
   add_limit_flags(verb, flags);
   add_source_flags(verb, flags);
   add_own();

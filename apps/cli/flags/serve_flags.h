@@ -28,6 +28,7 @@ struct ServeFlags {
   std::string tls_client_certs = "none";
   std::string url_policy = "public";
   std::string allowed_domains;
+  serve::CorsOptions cors;
   std::int64_t delay_us = 1000;
   std::string log_level = "info";
   std::string log_format = "text";

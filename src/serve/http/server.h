@@ -9,6 +9,7 @@
 #include <variant>
 
 #include "fovea/log.h"
+#include "serve/http/cors.h"
 #include "serve/http/router.h"
 #include "serve/http/tls.h"
 
@@ -39,6 +40,7 @@ struct HttpOptions {
   std::chrono::milliseconds reply_grace{10'000};
   std::string root_path;    ///< in front of all paths, or empty
   std::string server_name;  ///< for the header Server
+  Cors cors;                ///< pages of other origins
   LogSink* log = nullptr;   ///< must outlive the server
 };
 

@@ -236,6 +236,8 @@ Awaitable<void> Session::read_head(Transaction& now) {
 }
 
 Awaitable<void> Session::admit(Transaction& now) {
+  if (auto reply = options_.cors.preflight(now.head)) now.answer(std::move(*reply));
+  if (!now.is_open()) co_return;
   find_route(now);
   if (now.is_open()) check_coding(now);
   if (now.is_open()) ask_gate(now);
@@ -353,6 +355,7 @@ Awaitable<bool> Session::send(Transaction& now) {
                          .now = std::time(nullptr),
                          .keep_alive = may_follow,
                          .takes_chunks = takes_chunks};
+  options_.cors.add_headers(now.head, *now.reply);
   const bool in_chunks = is_sent_in_chunks(*now.reply, frame);
   const bool is_streamed =
       now.reply->stream && now.head.method != "HEAD" && has_body(now.outcome.status);

@@ -32,6 +32,28 @@ TEST(Server, Answers) {
   EXPECT_EQ(tested.server->address(), "http://127.0.0.1:" + std::to_string(tested.server->port()));
 }
 
+TEST(Server, AnswersPagesOfOtherOriginsIfToldTo) {
+  serve::HttpOptions options = test::loopback();
+  options.cors = Cors({.origins = {"https://a.test"}});
+  // The gate lets nobody in, and is not asked.
+  const Gate closed = [](const RequestHead& /*head*/, const Route& /*route*/) {
+    return text_reply(401, "text/plain", "no key");
+  };
+  TestServer tested(options, closed);
+  const RawReply asked = tested.ask(
+      "OPTIONS /echo HTTP/1.1\r\nHost: h\r\nOrigin: https://a.test\r\n"
+      "Access-Control-Request-Method: POST\r\n\r\n");
+  EXPECT_EQ(asked.status, 200);
+  EXPECT_EQ(asked.header("Access-Control-Allow-Origin"), "https://a.test");
+  const RawReply refused =
+      tested.ask("GET /health HTTP/1.1\r\nHost: h\r\nOrigin: https://a.test\r\n\r\n");
+  EXPECT_EQ(refused.status, 401);
+  EXPECT_EQ(refused.header("Access-Control-Allow-Origin"), "https://a.test");
+  const RawReply other =
+      tested.ask("GET /health HTTP/1.1\r\nHost: h\r\nOrigin: https://b.test\r\n\r\n");
+  EXPECT_EQ(other.header("Access-Control-Allow-Origin"), "");
+}
+
 TEST(Server, KeepsConnections) {
   TestServer tested;
   RawClient client = tested.connect();

@@ -355,6 +355,7 @@ class Settings(unittest.TestCase):
                 (("--port", "65536"), "--port"),
                 (("--ssl-certfile", "x"), "--ssl-keyfile"),
                 (("--media-url-policy", "allowlist"), "--allowed-media-domains"),
+                (("--allow-credentials",), "--allowed-origins"),
                 (("--log-format", "xml"), "--log-format"),
                 (("--io-threads", "0"), "--io-threads"),
                 (("--ec-transfer-config", "[]"), "--ec-transfer-config")):

@@ -112,6 +112,25 @@ class Fetching(unittest.TestCase):
             self.assertEqual(reply.json()["error"]["param"], "items[1].image")
 
 
+class Pages(unittest.TestCase):
+    def test_pages_of_listed_origins_may_read_replies(self):
+        origin = {"Origin": "https://app.test"}
+        asking = origin | {"Access-Control-Request-Method": "POST", "Access-Control-Request-Headers": "Authorization"}
+        with Served("--allowed-origins", '["https://app.test"]', "--api-key", "one") as server:
+            reply = server.request("OPTIONS", "/v1/encode", headers=asking)
+            self.assertEqual((reply.status, reply.headers["Access-Control-Allow-Origin"],
+                              reply.headers["Access-Control-Allow-Headers"]),
+                             (200, "https://app.test", "Authorization"))
+            reply = server.post("/v1/encode", {"items": []}, origin)
+            self.assertEqual((reply.status, reply.headers["Access-Control-Allow-Origin"]),
+                             (401, "https://app.test"))
+            reply = server.post("/stop_profile", {}, origin | {"Authorization": "Bearer one"})
+            self.assertEqual((reply.status, reply.code()), (403, "foreign_origin"))
+        with Served() as server:
+            self.assertEqual(server.request("OPTIONS", "/v1/encode", headers=asking).status, 405)
+            self.assertIsNone(server.get("/livez", origin).headers["Access-Control-Allow-Origin"])
+
+
 class Refusing(unittest.TestCase):
     def test_private_addresses_without_a_connection(self):
         with socket.create_server(("127.0.0.1", 0)) as listener:
