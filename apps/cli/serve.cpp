@@ -1,6 +1,7 @@
 // fovea serve, fovea proxy: what their flags ask for. What the servers do is in src/serve.
 #include "serve/serve.h"
 
+#include <cstdlib>
 #include <filesystem>
 #include <iostream>
 #include <memory>
@@ -48,6 +49,38 @@ serve::UrlPolicy url_policy(const ServeFlags& flags) {
   return is_listed ? UrlPolicy::kAllowlist : UrlPolicy::kPublic;
 }
 
+serve::ProxyRules proxy_rules(const ServeFlags& flags) {
+  serve::ProxyRules rules;
+  if (flags.media_proxy == "environment") {
+    rules.use_environment([](const char* name) -> const char* { return std::getenv(name); });
+  } else if (!flags.media_proxy.empty()) {
+    rules.use(flags.media_proxy);
+  }
+  if (!flags.media_no_proxy.empty()) {
+    rules.exclude(split_commas(flags.media_no_proxy), "--media-no-proxy");
+  }
+  return rules;
+}
+
+/// The headers and proxies of fetches.
+void set_fetch_options(const ServeFlags& flags, serve::MediaSourceOptions& media) {
+  for (const std::string& header : flags.media_headers) media.headers.add(header, "--media-header");
+  if (!flags.media_headers_file.empty()) media.headers.read(flags.media_headers_file);
+  media.proxies = proxy_rules(flags);
+  media.proxy_looks_up = flags.media_proxy_lookup == "proxy";
+  if (media.proxy_looks_up && flags.media_proxy.empty()) {
+    throw UsageError("--media-proxy-lookup proxy needs --media-proxy");
+  }
+  if (!flags.media_no_proxy.empty() && flags.media_proxy.empty()) {
+    throw UsageError("--media-no-proxy needs --media-proxy");
+  }
+  if (media.proxy_looks_up && media.policy == serve::UrlPolicy::kPublic) {
+    throw UsageError(
+        "--media-proxy-lookup proxy: addresses that the proxy looks up cannot be checked for being "
+        "public; it needs --media-url-policy allowlist or any");
+  }
+}
+
 serve::CorsOptions cors_options(const ServeFlags& flags) {
   if (flags.cors.origins.empty() && flags.cors.allow_credentials) {
     throw UsageError("--allow-credentials needs --allowed-origins");
@@ -67,6 +100,7 @@ serve::ServeOptions serve_options(const ServeFlags& flags, Console& console) {
   options.http.tls = tls_files(flags);
   options.http.cors = serve::Cors(cors_options(flags));
   options.media.policy = url_policy(flags);
+  set_fetch_options(flags, options.media);
   options.service.engine.media.limits.max_image_bytes = options.media.max_image_bytes;
   options.service.engine.media.limits.max_video_bytes = options.media.max_video_bytes;
   if (!flags.allowed_domains.empty()) {

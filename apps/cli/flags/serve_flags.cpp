@@ -235,6 +235,27 @@ void add_source_flags(CLI::App& verb, ServeFlags& flags) {
           "Ports to fetch from, besides 80 and 443")
       ->type_name("N,N,...")
       ->group(kSourceGroup);
+  verb.add_option("--media-header", flags.media_headers,
+                  "Header of all fetches, 'Name: value'; may be repeated")
+      ->type_name("HEADER")
+      ->group(kSourceGroup);
+  verb.add_option("--media-headers-file", flags.media_headers_file,
+                  "JSON with headers by origin, credentials among them, that only its owner and "
+                  "group can read")
+      ->type_name("FILE")
+      ->group(kSourceGroup);
+  verb.add_option("--media-proxy", flags.media_proxy,
+                  "HTTP proxy to fetch through; environment: what http_proxy, https_proxy and "
+                  "no_proxy say (default: none)")
+      ->type_name("URL")
+      ->group(kSourceGroup);
+  verb.add_option("--media-no-proxy", flags.media_no_proxy,
+                  "Hosts and blocks of addresses to fetch from without it")
+      ->type_name("HOST,...")
+      ->group(kSourceGroup);
+  add_choice(verb, "--media-proxy-lookup", flags.media_proxy_lookup, {"here", "proxy"},
+             "Who looks names up; proxy: without a check of addresses, not with policy public")
+      ->group(kSourceGroup);
   verb.add_option("--allowed-local-media-path", media.allowed_local_path,
                   "Folder that file: URLs may name files of (default: none)")
       ->type_name("DIR")

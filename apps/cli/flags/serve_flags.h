@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "flags/cli11.h"
 #include "flags/configuration.h"
@@ -28,6 +29,11 @@ struct ServeFlags {
   std::string tls_client_certs = "none";
   std::string url_policy = "public";
   std::string allowed_domains;
+  std::vector<std::string> media_headers;
+  std::string media_headers_file;
+  std::string media_proxy;
+  std::string media_no_proxy;
+  std::string media_proxy_lookup = "here";
   serve::CorsOptions cors;
   std::int64_t delay_us = 1000;
   std::string log_level = "info";

@@ -128,8 +128,18 @@ TransferReply Fetcher::hop(const Url& url, const Fetch& fetch, const Limits& lim
     room.push_back(options_.take_room(bytes));
     return room.back() != nullptr;
   };
+  const Url* const proxy = options_.proxies.find(url);
+  std::optional<ProxyHop> proxy_hop;
+  if (proxy != nullptr) {
+    proxy_hop = ProxyHop{.url = *proxy,
+                         .addresses = lookup(*proxy, fetch, limits),
+                         .headers = options_.headers.of_proxy(*proxy)};
+    if (proxy_hop->addresses.empty()) throw failed(fetch, "the proxy has no address");
+  }
   TransferReply reply = get({.url = url,
-                             .addresses = addresses(url, fetch, limits),
+                             .addresses = addresses(url, proxy != nullptr, fetch, limits),
+                             .headers = options_.headers.of(url),
+                             .proxy = std::move(proxy_hop),
                              .max_bytes = fetch.max_bytes,
                              .connect_timeout = options_.connect_timeout,
                              .until = limits.until,
@@ -146,7 +156,7 @@ bool Fetcher::is_permitted(const Url& url) const {
   return options_.policy != UrlPolicy::kAllowlist || is_listed(url.host, options_.allowed_domains);
 }
 
-std::vector<Address> Fetcher::addresses(const Url& url, const Fetch& fetch, const Limits& limits) {
+std::vector<Address> Fetcher::lookup(const Url& url, const Fetch& fetch, const Limits& limits) {
   HostAddresses host{.outcome = HostAddresses::Outcome::kFound, .addresses = {}};
   if (url.kind == HostKind::kName) {
     host = lookup_.find(url.host, limits.until, limits.either.get_token(), limits.place);
@@ -155,16 +165,23 @@ std::vector<Address> Fetcher::addresses(const Url& url, const Fetch& fetch, cons
   }
   switch (host.outcome) {
     case HostAddresses::Outcome::kFound: break;
-    case HostAddresses::Outcome::kNoHost: throw blocked(fetch);
+    case HostAddresses::Outcome::kNoHost: return {};
     case HostAddresses::Outcome::kFailed: throw failed(fetch, "no name server answered");
     case HostAddresses::Outcome::kLate:
       check_outcome(limits.either.stop_requested() ? Outcome::kStopped : Outcome::kLate, fetch,
                     limits);
   }
-  const bool any = options_.policy == UrlPolicy::kAny;
-  const bool fits = any || std::ranges::all_of(host.addresses, hooks_.is_public);
-  if (host.addresses.empty() || !fits) throw blocked(fetch);
   return std::move(host.addresses);
+}
+
+std::vector<Address> Fetcher::addresses(const Url& url, bool through_proxy, const Fetch& fetch,
+                                        const Limits& limits) {
+  if (through_proxy && options_.proxy_looks_up && url.kind == HostKind::kName) return {};
+  std::vector<Address> found = lookup(url, fetch, limits);
+  const bool any = options_.policy == UrlPolicy::kAny;
+  const bool fits = any || std::ranges::all_of(found, hooks_.is_public);
+  if (found.empty() || !fits) throw blocked(fetch);
+  return found;
 }
 
 void Fetcher::check_outcome(Outcome outcome, const Fetch& fetch, const Limits& limits) const {

@@ -44,10 +44,11 @@ struct FetcherHooks {
 
 /// Fetches media from URLs of strangers without becoming their way into our network. A host is
 /// looked up once for each hop; all its addresses have to be permitted, because which of them
-/// answers is not ours to choose; and the socket is made for one of these addresses, so that
-/// another answer of the name server changes nothing. Redirects are followed here, each hop by all
-/// rules, and none from https to http. What is not permitted, and what does not exist, is refused
-/// with the same words before anything is sent. Source: docs/serving.md, "Media".
+/// answers is not ours to choose; and the socket, or the tunnel of a proxy, is made for one of
+/// these addresses, so that another answer of the name server changes nothing. Redirects are
+/// followed here, each hop by all rules, and none from https to http. What is not permitted, and
+/// what does not exist, is refused with the same words before anything is sent. Source:
+/// docs/serving.md, "Media".
 class Fetcher {
  public:
   /// @param options policy, domains, ports, redirects, connect_timeout, max_fetches,
@@ -77,8 +78,12 @@ class Fetcher {
   [[nodiscard]] TransferReply hop(const Url& url, const Fetch& fetch, const Limits& limits,
                                   Room& room);
   [[nodiscard]] bool is_permitted(const Url& url) const;
-  [[nodiscard]] std::vector<Address> addresses(const Url& url, const Fetch& fetch,
-                                               const Limits& limits);
+  /// Those of a host, or none. @throws ApiError if that cannot be told in time.
+  [[nodiscard]] std::vector<Address> lookup(const Url& url, const Fetch& fetch,
+                                            const Limits& limits);
+  /// Those that the policy permits. Empty: the proxy looks the name up.
+  [[nodiscard]] std::vector<Address> addresses(const Url& url, bool through_proxy,
+                                               const Fetch& fetch, const Limits& limits);
   void check_outcome(TransferReply::Outcome outcome, const Fetch& fetch,
                      const Limits& limits) const;
 

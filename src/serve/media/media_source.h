@@ -14,6 +14,8 @@
 #include "fovea/call_bounds.h"
 #include "fovea/media.h"
 #include "serve/http/message.h"
+#include "serve/media/fetch_headers.h"
+#include "serve/media/proxy_rules.h"
 
 namespace fovea::serve {
 
@@ -40,6 +42,10 @@ struct MediaSourceOptions {
   std::vector<std::string> allowed_domains;  ///< "example.org", "*.example.org"; lower case
   std::vector<std::uint16_t> allowed_ports{80, 443};
   std::string allowed_local_path;  ///< folder for file: URLs; empty: none
+  FetchHeaders headers;      ///< of fetches, beside the transport's own
+  ProxyRules proxies;
+  /// The proxy looks names up, so that addresses cannot be checked: not with kPublic.
+  bool proxy_looks_up = false;
   int max_redirects = 3;
   std::chrono::milliseconds connect_timeout{3'000};
   std::chrono::milliseconds image_timeout{5'000};

@@ -10,6 +10,7 @@
 #include <stdexcept>
 
 #include "fovea/version.h"
+#include "serve/media/fetch_headers.h"
 
 namespace fovea::serve {
 namespace {
@@ -46,14 +47,29 @@ std::string taken(char* text) {
   return text;
 }
 
+std::string bracketed(const Address& address) {
+  return address.is_v6 ? "[" + address.text() + "]" : address.text();
+}
+
 /// Brackets, and addresses separated by commas. Source: CURLOPT_RESOLVE(3).
-std::string resolve_entry(const Transfer& transfer) {
-  std::string entry = transfer.url.host + ":" + std::to_string(transfer.url.port) + ":";
-  for (const Address& address : transfer.addresses) {
+std::string resolve_entry(const Url& url, const std::vector<Address>& addresses) {
+  std::string entry = url.host + ":" + std::to_string(url.port) + ":";
+  for (const Address& address : addresses) {
     if (!entry.ends_with(':')) entry += ',';
-    entry += address.is_v6 ? "[" + address.text() + "]" : address.text();
+    entry += bracketed(address);
   }
   return entry;
+}
+
+/// A list of headers. @param list what it is appended to.
+List list_of(List list, const Headers& headers) {
+  for (const Header& header : headers) {
+    curl_slist* const longer =
+        made(curl_slist_append(list.get(), (header.name + ": " + header.value).c_str()));
+    (void)list.release();  // is part of the longer one
+    list.reset(longer);
+  }
+  return list;
 }
 
 /// One transfer with its handles.
@@ -61,7 +77,7 @@ class Getter {
  public:
   explicit Getter(const Transfer& transfer)
       : transfer_(transfer),
-        headers_(list_of("Accept-Encoding: identity")),
+        headers_(list_of(list_of("Accept-Encoding: identity"), transfer.headers)),
         easy_(made(std::unique_ptr<CURL, Free>(curl_easy_init()))),
         multi_(made(std::unique_ptr<CURLM, FreeMulti>(curl_multi_init()))) {
     set_target();
@@ -102,14 +118,32 @@ class Getter {
     set(CURLOPT_PROTOCOLS_STR, "http,https");
     set(CURLOPT_HTTP_VERSION, long{CURL_HTTP_VERSION_1_1});
     set(CURLOPT_PATH_AS_IS, 1L);
-    set(CURLOPT_PROXY, "");
+    set(CURLOPT_PROXY, "");  // also none of the environment
     set(CURLOPT_HTTPHEADER, headers_.get());
     set(CURLOPT_HTTP_CONTENT_DECODING, 0L);
     set(CURLOPT_USERAGENT, (std::string("fovea/") + version()).c_str());
-    if (transfer_.url.kind == HostKind::kName) {
-      addresses_ = list_of(resolve_entry(transfer_));
-      set(CURLOPT_RESOLVE, addresses_.get());
-    }
+    if (transfer_.proxy) return set_proxy(*transfer_.proxy);
+    if (transfer_.url.kind == HostKind::kName) pin(transfer_.url, transfer_.addresses);
+  }
+
+  /// libcurl looks no name up: it has these addresses.
+  void pin(const Url& url, const std::vector<Address>& addresses) {
+    addresses_ = list_of(resolve_entry(url, addresses));
+    set(CURLOPT_RESOLVE, addresses_.get());
+  }
+
+  void set_proxy(const ProxyHop& proxy) {
+    set(CURLOPT_PROXY, origin_of(proxy.url).c_str());
+    set(CURLOPT_NOPROXY, "");  // nor exceptions of the environment
+    set(CURLOPT_HEADEROPT, long{CURLHEADER_SEPARATE});
+    set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
+    proxy_headers_ = list_of(nullptr, proxy.headers);
+    set(CURLOPT_PROXYHEADER, proxy_headers_.get());
+    if (proxy.url.kind == HostKind::kName) pin(proxy.url, proxy.addresses);
+    if (transfer_.addresses.empty()) return;
+    set(CURLOPT_HTTPPROXYTUNNEL, 1L);
+    target_ = list_of("::" + bracketed(transfer_.addresses.front()) + ":");
+    set(CURLOPT_CONNECT_TO, target_.get());
   }
 
   void set_limits() {
@@ -166,7 +200,8 @@ class Getter {
   // Callbacks of libcurl; 0 and CURL_SOCKET_BAD end the transfer.
 
   static curl_socket_t open_socket(void* self, curlsocktype /*purpose*/, curl_sockaddr* address) {
-    const auto& given = static_cast<const Getter*>(self)->transfer_.addresses;
+    const Transfer& transfer = static_cast<const Getter*>(self)->transfer_;
+    const auto& given = transfer.proxy ? transfer.proxy->addresses : transfer.addresses;
     const std::optional<Address> wanted = address_of(address->addr);
     if (!wanted || std::ranges::find(given, *wanted) == given.end()) return CURL_SOCKET_BAD;
     return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
@@ -216,7 +251,9 @@ class Getter {
   bool too_large_ = false;
   std::exception_ptr failure_;
   List headers_;
+  List proxy_headers_;
   List addresses_;
+  List target_;
   std::unique_ptr<CURL, Free> easy_;
   std::unique_ptr<CURLM, FreeMulti> multi_;
 };

@@ -11,14 +11,26 @@
 
 #include "serve/http/address_rules.h"
 #include "serve/http/message.h"
+#include "serve/text/headers.h"
 #include "serve/text/url.h"
 
 namespace fovea::serve {
 
+/// The proxy of a transfer. It is asked for a tunnel to the address that was checked, also for
+/// http, or if it looks names up, for the URL.
+struct ProxyHop {
+  Url url;
+  std::vector<Address> addresses;  ///< of its host: no other is connected to
+  Headers headers;                 ///< for it alone
+};
+
 /// A URL to get, and the bounds of it.
 struct Transfer {
   Url url;
-  std::vector<Address> addresses;  ///< of its host: no other is connected to
+  /// Of its host: no other is connected to. Through a proxy the first; none: the proxy looks it up.
+  std::vector<Address> addresses;
+  Headers headers;  ///< beside those of the transport
+  std::optional<ProxyHop> proxy = {};
   std::size_t max_bytes = 0;
   std::chrono::milliseconds connect_timeout{0};
   Clock::time_point until;
@@ -44,8 +56,9 @@ struct TransferReply {
 };
 
 /// GETs a URL once over HTTP/1.1, following no redirect. Host names are not looked up again: the
-/// addresses are given, and the socket is made for one of these or not at all. No proxy, cookies,
-/// credentials or compression. Waits for the end.
+/// addresses are given, and the socket is made for one of these or not at all. No proxy of the
+/// environment, no cookies or credentials but those of `headers`, no compression. Waits for the
+/// end.
 /// @throws std::bad_alloc.
 [[nodiscard]] TransferReply get(const Transfer& transfer);
 

@@ -85,6 +85,10 @@ bool read_parameter(Reader& reader, Headers& parameters) {
 
 }  // namespace
 
+bool is_header_name(std::string_view text) noexcept {
+  return !text.empty() && std::ranges::all_of(text, is_token_character);
+}
+
 const std::string* find_header(const Headers& headers, std::string_view name) {
   const auto found = std::ranges::find_if(headers, [&](const Header& header) {
     return std::ranges::equal(header.name, name, {}, lower, lower);

@@ -16,6 +16,9 @@ using Headers = std::vector<Header>;
 /// The value of the first header of that name, whatever its case; null if there is none.
 [[nodiscard]] const std::string* find_header(const Headers& headers, std::string_view name);
 
+/// Whether text may be the name of a header. Source: RFC 9110, section 5.6.2.
+[[nodiscard]] bool is_header_name(std::string_view text) noexcept;
+
 /// The value of a header with parameters: `image/png; q=1`, `form-data; name="file"`.
 struct ContentType {
   std::string type;    ///< in lower case

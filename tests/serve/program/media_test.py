@@ -1,5 +1,6 @@
 """Where media come from: what is fetched or read for a request, what is refused, and how."""
 import http.server
+import json
 import os
 import resource
 import socket
@@ -16,6 +17,7 @@ class Pictures(http.server.BaseHTTPRequestHandler):
     """Serves the pictures of the model, and replies that go wrong."""
 
     def do_GET(self):
+        self.server.seen.append(dict(self.headers))
         name = self.path.lstrip("/")
         if name.startswith("to/"):
             self.send_response(302)
@@ -44,6 +46,7 @@ class Elsewhere:
 
     def __init__(self):
         self.server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Pictures)
+        self.server.seen = self.seen = []  # headers of requests
         self.port = self.server.server_address[1]
         self.thread = threading.Thread(target=self.server.serve_forever)
         self.thread.start()
@@ -110,6 +113,42 @@ class Fetching(unittest.TestCase):
             reply = encode(self.server, data_url(image(PHOTO)), self.url + path)
             self.assertEqual((reply.status, reply.code()), (status, code), path)
             self.assertEqual(reply.json()["error"]["param"], "items[1].image")
+
+
+class Headers(unittest.TestCase):
+    def test_credentials_go_to_their_origin_and_into_no_log(self):
+        with tempfile.TemporaryDirectory() as folder:
+            elsewhere, other = Elsewhere(), Elsewhere()
+            self.addCleanup(elsewhere.close)
+            self.addCleanup(other.close)
+            secrets = os.path.join(folder, "secrets.json")
+            with open(secrets, "w", encoding="utf-8", opener=lambda path, flags: os.open(path, flags, 0o600)) as file:
+                json.dump({f"http://127.0.0.1:{elsewhere.port}": {"Authorization": "Bearer s3cret"}}, file)
+            with Served("--media-url-policy", "any", "--log-level", "debug",
+                        "--allowed-media-ports", f"{elsewhere.port},{other.port}",
+                        "--media-header", "User-Agent: me/1.0", "--media-headers-file", secrets) as server:
+                url = f"http://127.0.0.1:{elsewhere.port}/"
+                reply = encode(server, url + PHOTO, url + f"to/127.0.0.1:{other.port}/{PHOTO}")
+                self.assertEqual(reply.status, 200, reply.body)
+                self.assertEqual(server.end(), 0)
+                self.assertNotIn("s3cret", server.text_of_log())
+            self.assertEqual([(seen["User-Agent"], seen.get("Authorization")) for seen in elsewhere.seen],
+                             [("me/1.0", "Bearer s3cret")] * 2)
+            self.assertEqual([(seen["User-Agent"], seen.get("Authorization")) for seen in other.seen],
+                             [("me/1.0", None)])
+
+    def test_proxies_of_the_environment_count_if_asked_for(self):
+        proxy, elsewhere = Elsewhere(), Elsewhere()
+        self.addCleanup(proxy.close)
+        self.addCleanup(elsewhere.close)
+        flags = ("--media-url-policy", "any", "--allowed-media-ports", str(elsewhere.port))
+        variables = {"http_proxy": f"http://127.0.0.1:{proxy.port}", "no_proxy": "example.org"}
+        url = f"http://127.0.0.1:{elsewhere.port}/{PHOTO}"
+        with Served(*flags, environment=variables) as server:
+            self.assertEqual(encode(server, url).status, 200)
+        with Served(*flags, "--media-proxy", "environment", environment=variables) as server:
+            self.assertEqual(encode(server, url).code(), "media_fetch_failed")  # it opens no tunnels
+        self.assertEqual((len(elsewhere.seen), len(proxy.seen)), (1, 0))
 
 
 class Pages(unittest.TestCase):
