@@ -12,14 +12,6 @@
 namespace fovea::cli {
 namespace {
 
-constexpr std::size_t kUsualColumns = 80;
-
-std::size_t terminal_columns() {
-  winsize size{};
-  const bool known = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
-  return known ? size.ws_col : kUsualColumns;
-}
-
 /// Names that come from a file, or a file given as a flag, may have any length.
 std::string bounded_line(std::string_view text) {
   return shortened(one_line(text), kMaxMessageBytes);
@@ -36,6 +28,13 @@ std::string_view name_of(LogLevel level) {
 }
 
 }  // namespace
+
+std::size_t terminal_columns(int descriptor) {
+  constexpr std::size_t kUsualColumns = 80;
+  winsize size{};
+  const bool known = ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+  return known ? size.ws_col : kUsualColumns;
+}
 
 Console::Console() : terminal_(isatty(STDERR_FILENO) == 1) {}
 
@@ -73,7 +72,7 @@ void Console::set_status(std::string_view text) {
   const std::lock_guard lock(mutex_);
   if (!terminal_) return;
   erase_status();
-  status_ = one_line(text).substr(0, terminal_columns() - 1);
+  status_ = one_line(text).substr(0, terminal_columns(STDERR_FILENO) - 1);
   std::fputs(status_.c_str(), stderr);
   std::fflush(stderr);
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <atomic>
+#include <cstddef>
 #include <functional>
 #include <mutex>
 #include <set>
@@ -10,6 +11,9 @@
 #include "fovea/log.h"
 
 namespace fovea::cli {
+
+/// Columns of the terminal that a descriptor is open on; 80 if it is none.
+[[nodiscard]] std::size_t terminal_columns(int descriptor);
 
 /// The standard error of the program: log lines of the library, warnings, the final error, and one
 /// status line that is shown on a terminal only and never mixes with the others. Thread-safe.

@@ -1,6 +1,8 @@
 // The command line as a whole: verbs, complaints about what was typed, exit codes.
 #include "program.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <csignal>
 #include <cstdio>
@@ -21,9 +23,16 @@
 namespace fovea::cli {
 namespace {
 
+/// As many as the terminal has, within what is easily read.
+std::size_t help_columns() {
+  constexpr std::size_t kMost = 120;
+  return std::min(terminal_columns(STDOUT_FILENO), kMost);
+}
+
 void add_verbs(CLI::App& app, Program& program) {
-  app.formatter(std::make_shared<HelpFormatter>());
+  app.formatter(std::make_shared<HelpFormatter>(help_columns()));
   app.set_help_flag("-h,--help", "Print this");
+  app.set_help_all_flag("--help-all", "Print this with flags that are seldom changed");
   app.require_subcommand(1);
   app.set_version_flag("-V,--version", std::string("fovea ") + version(), "Print the version");
   app.footer(
@@ -205,6 +214,8 @@ std::optional<int> parse(Run& run) {
     return std::nullopt;
   } catch (const CLI::CallForHelp&) {
     std::cout << app.help();
+  } catch (const CLI::CallForAllHelp&) {
+    std::cout << app.help("", CLI::AppFormatMode::All);
   } catch (const CLI::CallForVersion& version_text) {
     std::cout << version_text.what() << "\n";
   } catch (const CLI::ParseError& error) {

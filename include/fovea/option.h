@@ -30,7 +30,8 @@ struct OptionFacts {
   std::string_view flag = {};     ///< of the program; empty: the name with dashes, "--min-pixels"
   std::int64_t min = 1;           ///< whole numbers that the flag takes
   std::int64_t max = std::numeric_limits<std::int64_t>::max();
-  bool is_path = false;  ///< names a place of this machine: clients are not shown it
+  bool is_path = false;    ///< names a place of this machine: clients are not shown it
+  bool is_seldom = false;  ///< --help leaves the flag out, --help-all does not
 };
 
 /// An option: a member of `Struct`.

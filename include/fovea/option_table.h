@@ -64,6 +64,8 @@ inline constexpr OptionFacts kOfModel{.effect = RowEffect::kModel, .heading = kD
 inline constexpr OptionFacts kOfCache{.heading = kDeviceHeading, .min = 0};
 inline constexpr OptionFacts kOfGraphs{.heading = kGraphHeading};
 inline constexpr OptionFacts kOfMedia{.heading = kMediaHeading};
+inline constexpr OptionFacts kSeldomOfDevice{.heading = kDeviceHeading, .is_seldom = true};
+inline constexpr OptionFacts kSeldomOfMedia{.heading = kMediaHeading, .is_seldom = true};
 inline constexpr OptionFacts kOfPruning{.effect = RowEffect::kAfterTower, .heading = kMediaHeading};
 inline constexpr OptionFacts kOfPixels{.effect = RowEffect::kMedia, .heading = kMediaHeading};
 }  // namespace detail
@@ -74,11 +76,11 @@ constexpr auto option_table(std::type_identity<MediaLimits>) {
       option("max_image_pixels", &MediaLimits::max_image_pixels,
              "Refuse larger images before decoding them", detail::kOfMedia),
       option("max_image_side_px", &MediaLimits::max_image_side_px,
-             "Refuse images with a longer side before decoding them", detail::kOfMedia),
+             "Refuse images with a longer side before decoding them", detail::kSeldomOfMedia),
       option("max_image_bytes", &MediaLimits::max_image_bytes, "Refuse larger encoded images",
-             detail::kOfMedia),
+             detail::kSeldomOfMedia),
       option("max_video_bytes", &MediaLimits::max_video_bytes, "Refuse larger encoded videos",
-             detail::kOfMedia),
+             detail::kSeldomOfMedia),
       option("max_video_frames", &MediaLimits::max_video_frames,
              "Refuse videos with more frames after sampling", detail::kOfMedia),
       option("max_frame_pixels", &MediaLimits::max_frame_pixels,
@@ -92,7 +94,7 @@ constexpr auto option_table(std::type_identity<MediaLimits>) {
              "Refuse images, and videos by one of their frames, whose decoding would take "
              "more host memory. The file header tells: 3 bytes per pixel, 5 to 11 for a "
              "progressive JPEG, up to 10 for a WebP, a TIFF, an AVIF or a HEIC",
-             detail::kOfMedia),
+             detail::kSeldomOfMedia),
       option("max_patches_per_item", &MediaLimits::max_patches_per_item,
              "Refuse items that would have more patches after resizing, all frames of a "
              "video together. The time of the tower grows with them, whatever the size of "
@@ -101,15 +103,18 @@ constexpr auto option_table(std::type_identity<MediaLimits>) {
       option("max_patches_at_once", &MediaLimits::max_patches_at_once,
              "Without the limit above: refuse items with more patches, and videos packed by "
              "units with more in one temporal patch. The memory of the tower grows with them",
-             detail::kOfMedia),
+             detail::kSeldomOfMedia),
       option("max_decode_bytes", &MediaLimits::max_decode_bytes,
              "Host memory that all decoding threads may take together; what does not fit "
              "waits for its turn (default: 448 MiB, or 32 MiB per thread if that is more)",
-             detail::kOfMedia),
+             detail::kSeldomOfMedia),
       option("decode_deadline_ms", &MediaLimits::decode_deadline,
              "Milliseconds that an item may take from the first byte read to resized "
              "pixels; it fails after them (default: any time)",
-             {.heading = kMediaHeading, .flag = "--decode-deadline", .max = kMsPerDay})};
+             {.heading = kMediaHeading,
+              .flag = "--decode-deadline",
+              .max = kMsPerDay,
+              .is_seldom = true})};
 }
 
 constexpr auto option_table(std::type_identity<MediaOptions>) {
@@ -125,7 +130,7 @@ constexpr auto option_table(std::type_identity<MediaOptions>) {
       option("rgba_background_color", &MediaOptions::background,
              "Colour under transparent pixels, each level from 0 to 255; for the profiles "
              "of vLLM",
-             detail::kOfPixels),
+             {.effect = RowEffect::kMedia, .heading = kMediaHeading, .is_seldom = true}),
       option("min_pixels", &MediaOptions::min_pixels,
              "Enlarge smaller images to this area (default: the checkpoint's)", detail::kOfPixels),
       option("max_pixels", &MediaOptions::max_pixels,
@@ -138,7 +143,7 @@ constexpr auto option_table(std::type_identity<MediaOptions>) {
       option("damaged_frames", &MediaOptions::damaged_frames,
              "Encode a video of which some frames cannot be read, because it is damaged "
              "or cut, from the others with a warning, as vLLM does, or refuse it",
-             detail::kOfMedia),
+             detail::kSeldomOfMedia),
       option_part(&MediaOptions::limits)};
 }
 
@@ -192,7 +197,7 @@ constexpr auto option_table(std::type_identity<EngineOptions>) {
              "dummy needs only config.json and fills the tower with seeded random weights",
              {.effect = RowEffect::kModel, .heading = kDeviceHeading, .flag = "--load-format"}),
       option("seed", &EngineOptions::seed, "Seed of dummy weights (default: 0)",
-             {.effect = RowEffect::kModel, .heading = kDeviceHeading, .min = 0}),
+             {.effect = RowEffect::kModel, .heading = kDeviceHeading, .min = 0, .is_seldom = true}),
       option("vectors", &EngineOptions::vectors,
              "One row for each image, the vector that the model itself makes of it, instead of "
              "the rows of its patches; for encoders for retrieval",
@@ -202,12 +207,12 @@ constexpr auto option_table(std::type_identity<EngineOptions>) {
       option("attention", &EngineOptions::attention,
              "Attention kernel of a GPU; auto takes the faster of portable and hopper for "
              "each size, and names of vLLM stand for one of these",
-             {.heading = kDeviceHeading, .flag = "--mm-encoder-attn-backend"}),
+             {.heading = kDeviceHeading, .flag = "--mm-encoder-attn-backend", .is_seldom = true}),
       option("gpu_wait", &EngineOptions::gpu_wait,
              "How threads wait for a GPU: spin takes a whole processor and answers "
              "soonest; sleep leaves it to others and adds some 0.1 ms to a batch; auto "
              "spins, but sleeps while the host is busy",
-             detail::kOfDevice),
+             detail::kSeldomOfDevice),
       option("sm_budget", &EngineOptions::sm_budget,
              "SMs of each GPU that the tower may occupy, rounded down to what the driver can "
              "set apart (multiples of 8 on Hopper), so that a decoder finds the rest free "
@@ -225,11 +230,14 @@ constexpr auto option_table(std::type_identity<EngineOptions>) {
       option("tower", &EngineOptions::tower,
              "Shared library with a tower that is not one of Fovea's, for any architecture; its "
              "code runs in this process (default: the family of the checkpoint)",
-             {.effect = RowEffect::kModel, .heading = kDeviceHeading, .is_path = true}),
+             {.effect = RowEffect::kModel,
+              .heading = kDeviceHeading,
+              .is_path = true,
+              .is_seldom = true}),
       option("cache_dir", &EngineOptions::cache_dir,
              "Directory that stores measurements on a GPU for the next start; none stores "
              "nothing",
-             {.heading = kDeviceHeading, .is_path = true}),
+             {.heading = kDeviceHeading, .is_path = true, .is_seldom = true}),
       option("encoder_cache_bytes", &EngineOptions::encoder_cache_bytes,
              "Keep the rows of items in so many bytes of host memory, so that equal "
              "items are encoded once: 512M, 2Gi; 0: none",
@@ -243,24 +251,25 @@ constexpr auto option_table(std::type_identity<EngineOptions>) {
              "Valkey server, which the cache asks for what it does not have",
              {.heading = kDeviceHeading, .is_path = true}),
       option("shared_rows_bytes", &EngineOptions::shared_rows_bytes,
-             "Bytes of all files in a folder of shared rows together", detail::kOfDevice),
+             "Bytes of all files in a folder of shared rows together", detail::kSeldomOfDevice),
       option("shared_rows_seconds", &EngineOptions::shared_rows_seconds,
-             "How long a Redis server keeps shared rows after they were stored", detail::kOfDevice),
+             "How long a Redis server keeps shared rows after they were stored",
+             detail::kSeldomOfDevice),
       option_part(&EngineOptions::graphs),
       option("max_num_batched_tokens", &EngineOptions::max_num_batched_tokens,
              "Upper end of inferred token budgets",
-             {.heading = kGraphHeading, .max = kMaxTokenBudget}),
+             {.heading = kGraphHeading, .max = kMaxTokenBudget, .is_seldom = true}),
       option("packing", &EngineOptions::packing,
              "How items share budgets: smallest first as in vLLM since 0.32, as until "
              "0.31, for the least total cost, or cut into temporal patches and tiles",
              detail::kOfGraphs),
       option("reuse_units", &EngineOptions::reuse_units,
              "With packing by units, encode equal frames and tiles of a call once (default: on)",
-             detail::kOfGraphs),
+             {.heading = kGraphHeading, .is_seldom = true}),
       option("measure_graphs", &EngineOptions::measure_graphs,
              "On a GPU, time every graph and run eagerly where that is faster (default: "
              "on)",
-             detail::kOfGraphs),
+             {.heading = kGraphHeading, .is_seldom = true}),
       option_part(&EngineOptions::media),
       option("video_pruning_rate", &EngineOptions::video_pruning_rate,
              "Part of the rows of a video to drop, by the method below; of the families whose "

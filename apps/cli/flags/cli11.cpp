@@ -6,6 +6,15 @@
 #include "report/text.h"
 
 namespace fovea::cli {
+namespace {
+
+constexpr std::string_view kSeldomSuffix = ", seldom changed";
+
+}  // namespace
+
+std::string seldom(std::string_view heading) { return std::string(heading).append(kSeldomSuffix); }
+
+bool is_seldom(std::string_view heading) { return heading.ends_with(kSeldomSuffix); }
 
 CLI::Validator check(std::function<std::string(std::string&)> function) {
   return CLI::Validator(std::move(function), "");

@@ -5,6 +5,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "flags/parse.h"
@@ -13,6 +14,11 @@
 /// writes to a variable that lives as long as the parser. A value that the flag cannot take ends
 /// the parsing with a complaint that names the flag: a CLI::ParseError or a UsageError.
 namespace fovea::cli {
+
+/// The heading of flags that --help leaves out and --help-all shows: limits and times that are
+/// seldom changed. @param heading of the flags that they belong to.
+[[nodiscard]] std::string seldom(std::string_view heading);
+[[nodiscard]] bool is_seldom(std::string_view heading);
 
 /// A check or transformation of the text of a flag, which returns the complaint or "". It has no
 /// description of its own, so --help shows the type name of the flag alone.

@@ -157,7 +157,9 @@ void apply(CLI::App& verb, Configuration& configuration, const std::vector<std::
   std::vector<std::string> names;
   for (CLI::Option* option : verb.get_options()) {
     const std::string name = name_of(*option);
-    if (name.empty() || name == "help" || name == "config" || name == "print-config") continue;
+    if (name.empty() || name == "help" || name == "help-all" || name == "config" ||
+        name == "print-config")
+      continue;
     names.push_back(name);
     const std::string origin = fill(*option, configuration.file, values);
     const bool is_secret = std::ranges::find(secrets, name) != secrets.end();

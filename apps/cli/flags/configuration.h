@@ -6,10 +6,6 @@
 
 namespace fovea::cli {
 
-/// The group of flags that --help leaves out: limits and times that are seldom changed, and are
-/// looked for where a server was installed. --print-config lists them.
-inline constexpr const char* kSeldom = "";
-
 /// A flag and what it came to be.
 struct Setting {
   std::string flag;    ///< "--port"

@@ -66,6 +66,11 @@ template <class Value>
   }
 }
 
+/// The heading of --help under which a flag stands.
+[[nodiscard]] inline std::string heading_of(const OptionFacts& facts) {
+  return facts.is_seldom ? seldom(facts.heading) : std::string(facts.heading);
+}
+
 /// Adds the flag of an option, which reads into `value`, and notes its name in `given`. Both live
 /// as long as the parser. A truth that is on by default has a second flag, "--no-...", that turns
 /// it off.
@@ -79,7 +84,7 @@ CLI::Option* add_option_flag(CLI::App& verb, const Option<Struct, Value>& option
   const auto note = [&given, name = std::string(option.name)](const std::string& /*text*/) {
     given.insert(name);
   };
-  const std::string heading(option.facts.heading);
+  const std::string heading = heading_of(option.facts);
   if constexpr (std::is_same_v<Value, bool>) {
     const std::string names = value ? flag + ",!--no-" + flag.substr(2) : flag;
     return verb.add_flag(names, value, help)->each(note)->group(heading);
@@ -115,7 +120,7 @@ CLI::Option* add_own_flag(CLI::App& verb, const Option<Struct, Value>& option, R
       .add_option_function<std::string>(
           flag, [flag, read](const std::string& text) { read(text, flag); },
           std::string(option.help))
-      ->group(std::string(option.facts.heading));
+      ->group(heading_of(option.facts));
 }
 
 /// Adds the flags of all options of a struct but those that the verb has already, in words of its

@@ -8,6 +8,7 @@
 #include "core/json.h"
 #include "errors.h"
 #include "flags/cache_size.h"
+#include "flags/cli11.h"
 #include "flags/json_text.h"
 #include "flags/parse.h"
 #include "report/text.h"
@@ -71,7 +72,7 @@ void add_seconds(CLI::App& verb, const std::string& name, milliseconds& value,
   verb.add_option_function<std::string>(name, read, description)
       ->type_name("SECONDS")
       ->default_str(fixed(seconds, is_whole ? 0 : 3))
-      ->group(kSeldom);
+      ->group(seldom("Times"));
 }
 
 void add_address_flags(CLI::App& verb, ServeFlags& flags) {
@@ -177,7 +178,7 @@ void add_seldom_limits(CLI::App& verb, ServeFlags& flags) {
   serve::ServeOptions& options = flags.options;
   BatcherOptions& batcher = options.service.batcher;
   const auto number = [&verb](const char* name, auto& value, const char* text, std::int64_t min) {
-    add_number(verb, name, value, min, text)->group(kSeldom);
+    add_number(verb, name, value, min, text)->group(seldom(kLimitGroup));
   };
   number("--max-connections", options.http.max_connections,
          "Connections at a time; beyond them the longest idle one goes for each that comes", 1);
@@ -189,9 +190,9 @@ void add_seldom_limits(CLI::App& verb, ServeFlags& flags) {
   number("--max-json-values", options.limits.max_json_values, "Numbers of a reply in JSON", 1);
   add_bytes(verb, "--max-inflight-bytes", options.service.max_inflight_bytes,
             "Memory for bodies and replies; a client's bodies leave as much to others")
-      ->group(kSeldom);
+      ->group(seldom(kLimitGroup));
   add_bytes(verb, "--max-body-bytes", options.http.max_body_bytes, "Body of one request")
-      ->group(kSeldom);
+      ->group(seldom(kLimitGroup));
   number("--min-body-rate", options.http.min_body_rate,
          "Bytes per second that a body must arrive with", 0);
   number("--min-reply-rate", options.http.min_reply_rate,
@@ -268,10 +269,10 @@ void add_source_flags(CLI::App& verb, ServeFlags& flags) {
 
 void add_seldom_fetch_flags(CLI::App& verb, serve::MediaSourceOptions& media) {
   add_number(verb, "--media-max-redirects", media.max_redirects, 0, "Redirects that are followed")
-      ->group(kSeldom);
+      ->group(seldom(kSourceGroup));
   add_number(verb, "--max-media-fetches", media.max_fetches, 1,
              "Fetches at a time, of one client half of them; others wait")
-      ->group(kSeldom);
+      ->group(seldom(kSourceGroup));
   add_seconds(verb, "--image-fetch-timeout", media.image_timeout, "To fetch an image");
   add_seconds(verb, "--video-fetch-timeout", media.video_timeout, "To fetch a video");
 }
@@ -293,14 +294,14 @@ void add_seldom_publishing_flags(CLI::App& verb, ServeFlags& flags) {
   PublishFlags& publish = flags.publish;
   add_bytes(verb, "--row-store-bytes", flags.options.row_store_bytes,
             "Rows that /v1/cache keeps, by what clients called them")
-      ->group(kSeldom);
+      ->group(seldom(kPublishGroup));
   add_bytes(verb, "--ec-max-bytes", publish.options.max_bytes, "Files in that folder together")
-      ->group(kSeldom);
+      ->group(seldom(kPublishGroup));
   add_seconds(verb, "--ec-min-age", publish.options.min_age,
               "Age that a file must have before it may go");
   add_choice(verb, "--ec-hash", publish.hash, {"blake3", "sha256", "sha512"},
              "vLLM's --mm-hasher-algorithm, for that digest")
-      ->group(kSeldom);
+      ->group(seldom(kPublishGroup));
 }
 
 void add_llm_flags(CLI::App& verb, serve::UpstreamOptions& llm) {
@@ -339,7 +340,7 @@ void add_message_flags(CLI::App& verb, ServeFlags& flags) {
   verb.add_option("--build-id", flags.options.build_id,
                   "What /version and fovea_build_info show as git, for example a commit")
       ->type_name("TEXT")
-      ->group(kSeldom);
+      ->group(seldom(kMessageGroup));
 }
 
 /// Adds the flags of a server. @param add_own adds those that say what becomes of rows.

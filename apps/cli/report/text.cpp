@@ -9,6 +9,7 @@
 #include <numeric>
 
 #include "fovea/text.h"
+#include "report/table.h"
 
 namespace fovea::cli {
 namespace {
@@ -105,6 +106,34 @@ std::string one_line(std::string_view text) {
     }
   }
   return printable(result, result.size());
+}
+
+std::string wrapped(std::string_view text, std::size_t columns) {
+  std::string result;
+  const auto add_line = [&](std::string_view line) {
+    if (line.starts_with(' ')) {
+      result += line;
+      return;
+    }
+    std::size_t column = 0;
+    while (!line.empty()) {
+      const std::string word(line.substr(0, line.find(' ')));
+      line.remove_prefix(std::min(word.size() + 1, line.size()));
+      const std::size_t width = text_width(word);
+      const bool fits = column == 0 || column + 1 + width <= columns;
+      if (column > 0) result += fits ? ' ' : '\n';
+      result += word;
+      column = column == 0 || !fits ? width : column + 1 + width;
+    }
+  };
+  for (std::size_t begin = 0; begin <= text.size();) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    add_line(text.substr(begin, end - begin));
+    if (end < text.size()) result += '\n';
+    begin = end + 1;
+  }
+  std::ranges::replace(result, kUnbrokenBlank.front(), ' ');
+  return result;
 }
 
 std::string shorten_path(std::string_view path, std::size_t max_length) {

@@ -39,6 +39,13 @@ namespace fovea::cli {
 /// rest is printable().
 [[nodiscard]] std::string one_line(std::string_view text);
 
+/// A blank between words that stay on one line; wrapped() makes a space of it.
+inline constexpr std::string_view kUnbrokenBlank = "\x1f";
+
+/// Breaks lines of more than `columns` characters between words; longer words stay whole. Lines
+/// that begin with a blank, as examples do, are left alone.
+[[nodiscard]] std::string wrapped(std::string_view text, std::size_t columns);
+
 /// Keeps at most `max_length` bytes from the end of a path, marking the cut with "...". Cuts before
 /// a folder name if one begins in what is kept.
 [[nodiscard]] std::string shorten_path(std::string_view path, std::size_t max_length);

@@ -8,6 +8,7 @@
 
 #include "cli/environment.h"
 #include "cli/expect_usage_error.h"
+#include "flags/cli11.h"
 #include "support/temporary_directory.h"
 
 namespace fovea::cli {
@@ -33,7 +34,7 @@ struct ServerFlags {
     verb->add_option("-H,--the-host", host)->capture_default_str();
     verb->add_option("--api-key", keys);
     verb->add_flag("--loud,!--quiet", loud);
-    verb->add_option("--io-threads", threads)->capture_default_str()->group(kSeldom);
+    verb->add_option("--io-threads", threads)->capture_default_str()->group(seldom("Limits"));
     add_configuration(*verb, configuration, {"api-key"});
     std::ranges::reverse(arguments);
     arguments.emplace_back("verb");
