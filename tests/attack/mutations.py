@@ -1,4 +1,5 @@
 """Cases made at random for a long run. Equal seeds give equal cases."""
+import copy
 import json
 import random
 import shlex
@@ -21,6 +22,7 @@ VALUES = [0, 1, -1, 2**31, 2**63 - 1, 2**64, 1e308, -1e-308, 0.5, "", "x", [], {
 def _images():
     tests = ck.golden_folder().parent.parent
     folders = [tests / "media" / "images", ck.golden_folder() / "images"]
+    folders += [tests / "fuzz" / "corpus" / f"decode_{kind}" for kind in ("bmp", "gif", "tiff", "avif", "heic")]
     return [path for folder in folders for path in sorted(folder.iterdir())]
 
 
@@ -60,7 +62,7 @@ def _replace_one(chance, node):
     if isinstance(node[key], (dict, list)) and node[key] and chance.random() < 0.8:
         _replace_one(chance, node[key])
     else:
-        node[key] = chance.choice(VALUES)
+        node[key] = copy.deepcopy(chance.choice(VALUES))
 
 
 def configuration(chance):
