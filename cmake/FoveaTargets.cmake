@@ -7,6 +7,11 @@ target_compile_options(fovea_dev INTERFACE
   $<$<COMPILE_LANGUAGE:CXX>:-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wnon-virtual-dtor
   -Woverloaded-virtual -Wno-missing-field-initializers -fvisibility=hidden -fvisibility-inlines-hidden>
   $<$<AND:$<COMPILE_LANGUAGE:CXX>,$<BOOL:${FOVEA_WERROR}>>:-Werror>)
+if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+  # Where every processor has fused operations, compilers make them of products and sums; results are to
+  # be those of the source.
+  target_compile_options(fovea_dev INTERFACE $<$<COMPILE_LANGUAGE:CXX>:-ffp-contract=off>)
+endif()
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_LESS 13)
   # GCC 12 sees uninitialised members in copies of std::optional and overlaps in joins of strings
   # that are not there (GCC bugs 80635 and 105651). In vectors of bytes that grow it sees accesses

@@ -100,12 +100,19 @@ Allocation round_up(std::size_t bytes) noexcept {
   return {alignment, rounded >= bytes ? rounded : 0};
 }
 
-/// The processor's marketing name, for people; "unknown processor" where the system does not say.
+/// The processor's marketing name, for people; of an ARM, which has none there, the numbers of its
+/// maker and its design; "unknown processor" where the system says neither.
 std::string processor_name() {
   std::ifstream info("/proc/cpuinfo");
+  std::string maker;
   for (std::string line; std::getline(info, line);) {
     const auto colon = line.find(": ");
-    if (line.starts_with("model name") && colon != std::string::npos) return line.substr(colon + 2);
+    if (colon == std::string::npos) continue;
+    const std::string value = line.substr(colon + 2);
+    if (line.starts_with("model name")) return value;
+    if (line.starts_with("CPU implementer")) maker = value;
+    if (line.starts_with("CPU part") && !maker.empty())
+      return "ARM, implementer " + maker + ", part " + value;
   }
   return "unknown processor";
 }

@@ -51,9 +51,16 @@ constexpr std::array kAllowed{SYS_read,
                               SYS_sched_getaffinity,
                               SYS_sysinfo};
 
-/// Fail as if there were no such file. Libraries that look for one go on without it.
+/// Fail as if there were no such file. Libraries that look for one go on without it. A system that
+/// is younger than x86-64 has no calls that name a file without a folder.
+#if defined(__aarch64__)
+constexpr std::uint32_t kArchitecture = AUDIT_ARCH_AARCH64;
+constexpr std::array kAbsent{SYS_openat, SYS_faccessat, SYS_newfstatat, SYS_readlinkat};
+#else
+constexpr std::uint32_t kArchitecture = AUDIT_ARCH_X86_64;
 constexpr std::array kAbsent{SYS_open, SYS_openat,     SYS_access,   SYS_faccessat,
                              SYS_stat, SYS_newfstatat, SYS_readlink, SYS_readlinkat};
+#endif
 
 /// Allowed unless they ask for memory that can be executed.
 constexpr std::array kWithoutCode{SYS_mmap, SYS_mprotect};
@@ -81,7 +88,7 @@ void add_without_code(Filter& filter, long call) {
 Filter make_filter() {
   Filter filter;
   filter.push_back(BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, arch)));
-  filter.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AUDIT_ARCH_X86_64, 1, 0));
+  filter.push_back(BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, kArchitecture, 1, 0));
   filter.push_back(BPF_STMT(BPF_RET | BPF_K, kKill));
   filter.push_back(BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(seccomp_data, nr)));
   for (const long call : kAllowed) add_verdict(filter, call, SECCOMP_RET_ALLOW);
