@@ -1,5 +1,5 @@
 // The bf16 linear layer: every kernel that this machine can run gives the bits of its definition,
-// that of AMX over an emulator everywhere, and layers give the bits of their kernel.
+// those of AMX and of BFMMLA over emulators everywhere, and layers give the bits of their kernel.
 #include "ops/cpu/gemm/gemm.h"
 
 #include <gtest/gtest.h>
@@ -18,6 +18,7 @@
 #include "support/isa_units.h"
 #include "support/naive_ops.h"
 #include "support/packed_layer.h"
+#include "support/round_to_odd.h"
 
 namespace fovea::test {
 namespace {
@@ -43,20 +44,29 @@ const cpu::GemmKernel kPortableBf16 = cpu::kPortableUnit.kernels.bf16;
 
 /// Including the kernels that this machine has no use for.
 std::vector<cpu::GemmKernel> bf16_kernels() {
-  std::vector<cpu::GemmKernel> kernels{emulated_bf16_kernel()};
+  std::vector<cpu::GemmKernel> kernels{emulated_bf16_kernel(), emulated_matrix_kernel()};
   for (const cpu::IsaUnit* const unit : units_of_this_machine())
     if (unit->kernels.bf16.multiply != nullptr) kernels.push_back(unit->kernels.bf16);
   return kernels;
 }
 
-/// Kernels sum in one of two orders: in that of VDPBF16PS, or in that of TDPBF16PS.
-bool sums_as_amx(const cpu::GemmKernel& kernel) {
-  return std::string(kernel.name).starts_with("amx");
+/// Kernels sum in one of three orders.
+enum class Order { kVdpbf16ps, kTdpbf16ps, kBfmmla };
+
+Order order_of(const cpu::GemmKernel& kernel) {
+  const std::string name(kernel.name);
+  if (name.starts_with("amx")) return Order::kTdpbf16ps;
+  return name.starts_with("neon_bf16") ? Order::kBfmmla : Order::kVdpbf16ps;
 }
 
 /// The kernel that needs no instruction and has the bits of this one.
 cpu::GemmKernel twin_of(const cpu::GemmKernel& kernel) {
-  return sums_as_amx(kernel) ? emulated_bf16_kernel() : kPortableBf16;
+  switch (order_of(kernel)) {
+    case Order::kTdpbf16ps: return emulated_bf16_kernel();
+    case Order::kBfmmla: return emulated_matrix_kernel();
+    case Order::kVdpbf16ps: break;
+  }
+  return kPortableBf16;
 }
 
 class Bf16KernelTest : public ::testing::TestWithParam<cpu::GemmKernel> {};
@@ -210,6 +220,28 @@ float sum_of_steps(const float* x, const float* w, std::int64_t cols) {
   return sum;
 }
 
+/// As BFMMLA: pairs of products, with zeros behind the last, and sums that are rounded to odd.
+float sum_of_odd_pairs(const float* x, const float* w, std::int64_t cols) {
+  float sum = 0;
+  for (std::int64_t first = 0; first < cols; first += 4) {
+    for (std::int64_t k = first; k < first + 4; k += 2) {
+      const float even = k < cols ? multiply_bf16(x[k], w[k]) : 0.0f;
+      const float odd = k + 1 < cols ? multiply_bf16(x[k + 1], w[k + 1]) : 0.0f;
+      sum = add_to_odd(sum, add_to_odd(even, odd));
+    }
+  }
+  return sum;
+}
+
+float sum_in_order(Order order, const float* x, const float* w, std::int64_t cols) {
+  switch (order) {
+    case Order::kTdpbf16ps: return sum_of_steps(x, w, cols);
+    case Order::kBfmmla: return sum_of_odd_pairs(x, w, cols);
+    case Order::kVdpbf16ps: break;
+  }
+  return sum_of_pairs(x, w, cols);
+}
+
 /// Expects the bits of what the layer is defined as, without bias.
 void expect_definition(const cpu::GemmKernel& kernel, const Matrix& x, const Stored& weight) {
   const std::vector<float> rounded = rounded_by(kPortableBf16, x.values);
@@ -219,8 +251,7 @@ void expect_definition(const cpu::GemmKernel& kernel, const Matrix& x, const Sto
     for (std::int64_t n = 0; n < out.cols; ++n) {
       const float* const row = &rounded[static_cast<std::size_t>(r * x.cols)];
       const float* const column = &weight.rounded[static_cast<std::size_t>(n * x.cols)];
-      const float sum = sums_as_amx(kernel) ? sum_of_steps(row, column, x.cols)
-                                            : sum_of_pairs(row, column, x.cols);
+      const float sum = sum_in_order(order_of(kernel), row, column, x.cols);
       const float want = sum + 0.0f;  // the bias
       const float got = out.at(r, n);
       // Compared as bits: in this mode a denormal number equals 0.
@@ -270,8 +301,15 @@ TEST_P(Bf16KernelTest, SumsInTheOrderOfItsInstruction) {
   std::vector<float> w(34, 1.0f);
   x.at(0, 0) = w[0] = 4096.0f;
   const Matrix out = run_bf16(GetParam(), x, Stored(w, DType::kBF16, {1, 34}));
-  // AMX: 2^24 + (1 + 1 + 1 + 1), then plus (1 + 1).
-  EXPECT_EQ(out.at(0, 0), sums_as_amx(GetParam()) ? 16777222.0f : 16777216.0f);
+  const auto want_of = [](Order order) {
+    switch (order) {
+      case Order::kTdpbf16ps: return 16777222.0f;  // 2^24 + (1 + 1 + 1 + 1), then plus (1 + 1)
+      case Order::kBfmmla: return 16777220.0f;  // the first 1 sets the last bit, then plus (1 + 1)
+      case Order::kVdpbf16ps: break;
+    }
+    return 16777216.0f;
+  };
+  EXPECT_EQ(out.at(0, 0), want_of(order_of(GetParam())));
 }
 
 TEST_P(Bf16KernelTest, GivesTheBitsOfARowAloneInABatchOnAnyNumberOfThreadsAndReplayed) {

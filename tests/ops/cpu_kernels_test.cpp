@@ -3,11 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <functional>
 #include <utility>
 
 #include "core/check.h"
 #include "device/cpu/cpu_device.h"
+#include "ops/cpu/isa/isa_kernels.h"
 #include "support/expect_error.h"
 #include "support/op_fixture.h"
 
@@ -18,19 +20,28 @@ TEST(CpuKernels, NamesInstructionSets) {
   EXPECT_STREQ(to_string(CpuIsa::kPortable), "portable");
   EXPECT_STREQ(to_string(CpuIsa::kAvx2), "avx2");
   EXPECT_STREQ(to_string(CpuIsa::kAvx512), "avx512");
+  EXPECT_STREQ(to_string(CpuIsa::kNeon), "neon");
+}
+
+TEST(CpuKernels, AreDescribedByTheUnitsThatMultiply) {
+  const cpu::IsaKernels used = cpu::choose_kernels(cpu::cpu_features());
+  EXPECT_EQ(describe_cpu_kernels(), cat(to_string(detect_cpu_isa()), ": float32 ", used.f32.name,
+                                        ", bfloat16 ", used.bf16.name, ", int8 ", used.int8.name));
 }
 
 TEST(CpuKernels, WorkWithEveryInstructionSetUpToTheDetectedOne) {
-  for (const CpuIsa isa : {CpuIsa::kPortable, CpuIsa::kAvx2, CpuIsa::kAvx512}) {
-    if (isa > detect_cpu_isa()) continue;
-    EXPECT_NE(make_cpu_kernels(isa), nullptr);
-  }
+  for (const CpuIsa isa : cpu_isas()) EXPECT_NE(make_cpu_kernels(isa), nullptr);
 }
 
 TEST(CpuKernels, RefuseAnInstructionSetThatTheMachineLacks) {
-  const auto better = static_cast<CpuIsa>(static_cast<int>(detect_cpu_isa()) + 1);
-  expect_error(ErrorCode::kUnsupported, "this machine supports ",
-               [&] { (void)make_cpu_kernels(better); });
+  int refused = 0;
+  for (const CpuIsa isa : {CpuIsa::kAvx2, CpuIsa::kAvx512, CpuIsa::kNeon}) {
+    if (std::ranges::count(cpu_isas(), isa) > 0) continue;
+    ++refused;
+    expect_error(ErrorCode::kUnsupported, cat(to_string(isa), " was asked for"),
+                 [&] { (void)make_cpu_kernels(isa); });
+  }
+  EXPECT_GT(refused, 0);  // no machine is of two architectures
 }
 
 TEST(CpuKernels, RefuseANegativeNumberOfThreads) {

@@ -16,7 +16,7 @@ namespace {
 class IsaBodiesTest : public ::testing::TestWithParam<OpCase> {
  protected:
   [[nodiscard]] static cpu::IsaKernels kernels() {
-    for (const CpuIsa isa : {CpuIsa::kPortable, CpuIsa::kAvx2, CpuIsa::kAvx512}) {
+    for (const CpuIsa isa : cpu_isas()) {
       if (GetParam().device.name == cat("cpu_", to_string(isa)))
         return cpu::choose_kernels(cpu::features_up_to(isa));
     }

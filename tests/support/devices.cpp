@@ -45,9 +45,7 @@ bool has_gpu_with(CudaAttention attention) {
 
 std::vector<AvailableDevice> available_devices() {
   std::vector<AvailableDevice> devices;
-  for (const CpuIsa isa : {CpuIsa::kPortable, CpuIsa::kAvx2, CpuIsa::kAvx512}) {
-    if (isa <= detect_cpu_isa()) devices.push_back(cpu_device(isa));
-  }
+  for (const CpuIsa isa : cpu_isas()) devices.push_back(cpu_device(isa));
   const std::vector<int> gpus = usable_gpus(find_cuda());
   if (gpus.empty()) return devices;
   const auto add = [&](const std::string& name, CudaAttention attention) {

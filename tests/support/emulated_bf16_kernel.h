@@ -8,4 +8,7 @@ namespace fovea::test {
 /// machine without AMX.
 [[nodiscard]] const cpu::GemmKernel& emulated_bf16_kernel();
 
+/// That for BFMMLA with the same loops, over an emulator of the instruction.
+[[nodiscard]] const cpu::GemmKernel& emulated_matrix_kernel();
+
 }  // namespace fovea::test

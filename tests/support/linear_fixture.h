@@ -99,10 +99,8 @@ inline Stored random_weight(std::int64_t out_features, std::int64_t in_features)
 
 /// Those whose leaves this machine can run.
 inline std::vector<CpuIsa> isas_of_this_machine() {
-  std::vector<CpuIsa> isas;
-  for (const CpuIsa isa : {CpuIsa::kPortable, CpuIsa::kAvx2, CpuIsa::kAvx512})
-    if (isa <= detect_cpu_isa()) isas.push_back(isa);
-  return isas;
+  const std::span<const CpuIsa> isas = cpu_isas();
+  return {isas.begin(), isas.end()};
 }
 
 }  // namespace fovea::test

@@ -26,7 +26,7 @@ std::vector<EnvironmentFact> describe_environment() try {
   facts.emplace_back("processor", properties.description);
   facts.emplace_back("cpus available", cat(available_cpus()));
   facts.emplace_back("memory", cat(properties.total_bytes >> 20, " MiB"));
-  facts.emplace_back("cpu kernels", to_string(detect_cpu_isa()));
+  facts.emplace_back("cpu kernels", describe_cpu_kernels());
   facts.emplace_back("cuda", cuda_status());
   for (const media::ImagePluginStatus& plugin : media::image_plugin_status())
     facts.emplace_back(plugin.format, plugin.text);

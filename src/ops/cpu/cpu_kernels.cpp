@@ -1,6 +1,9 @@
 // The CPU backend's Kernels: every function forwards to the op's file.
 #include "ops/cpu/cpu_kernels.h"
 
+#include <algorithm>
+#include <span>
+
 #include "core/check.h"
 #include "core/thread_pool.h"
 #include "ops/cpu/attention/attention.h"
@@ -197,9 +200,17 @@ bool gains_by_bf16(CpuIsa isa) {
   return cpu::choose_kernels(cpu::features_up_to(isa)).bf16.is_fast;
 }
 
+std::string describe_cpu_kernels() {
+  const cpu::IsaKernels kernels = cpu::choose_kernels(cpu::cpu_features());
+  return cat(to_string(detect_cpu_isa()), ": float32 ", kernels.f32.name, ", bfloat16 ",
+             kernels.bf16.name, ", int8 ", kernels.int8.name);
+}
+
 std::unique_ptr<Kernels> make_cpu_kernels(CpuIsa isa, int num_threads, DType compute) {
-  FOVEA_CHECK(isa <= detect_cpu_isa(), kUnsupported, "this machine supports ",
-              to_string(detect_cpu_isa()), " at most, ", to_string(isa), " was asked for");
+  const std::span<const CpuIsa> isas = cpu_isas();
+  FOVEA_CHECK(std::find(isas.begin(), isas.end(), isa) != isas.end(), kUnsupported,
+              "this machine supports ", to_string(detect_cpu_isa()), " at most, ", to_string(isa),
+              " was asked for");
   FOVEA_CHECK(num_threads >= 0, kInvalidArgument, "number of threads must be >= 0, got ",
               num_threads);
   FOVEA_CHECK(compute == DType::kF32 || compute == DType::kBF16, kInvalidArgument,

@@ -2,6 +2,7 @@
 
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "ops/cpu/isa/cpu_features.h"
 #include "ops/kernels.h"
@@ -10,6 +11,10 @@ namespace fovea {
 
 /// Whether linear layers take less time in bf16 than in f32 on this machine, with at most `isa`.
 [[nodiscard]] bool gains_by_bf16(CpuIsa isa);
+
+/// What this machine computes with: its instruction set, and the units whose kernels multiply each
+/// format, for example "avx512: float32 avx512, bfloat16 amx, int8 amx".
+[[nodiscard]] std::string describe_cpu_kernels();
 
 /// Creates the kernels of the CPU backend: f32 activations, weights kept in the checkpoint's dtype
 /// or in bf16.
@@ -34,7 +39,8 @@ namespace cpu {
 /// @param num_threads >= 1. @param seconds > 0.
 [[nodiscard]] double fma_peak_gflops(int num_threads, double seconds);
 
-/// The same for products of bf16 with sums in f32, by VDPBF16PS; absent where it is not used.
+/// The same for products of bf16 with sums in f32, by VDPBF16PS or BFMMLA; absent where neither is
+/// used.
 [[nodiscard]] std::optional<double> bf16_peak_gflops(int num_threads, double seconds);
 
 }  // namespace cpu

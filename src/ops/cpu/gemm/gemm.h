@@ -18,18 +18,19 @@ namespace fovea::cpu {
 // kBf16
 // Numbers are bf16, sums f32. Weights are rounded when they are packed, rows when they come; bias,
 // activation and residual are f32. Denormal operands and results are zero, as in kTowerFloatMode
-// (core/float_mode.h). Products are summed up in one of two orders:
+// (core/float_mode.h). Products are summed up in one of three orders:
 // - With AMX as TDPBF16PS does it. k ascends in steps of 32 values, with zeros behind the last. Of
-// a
-//   step, the even and the odd k are two chains of fused multiply-adds from zero; the two are
+//   a step, the even and the odd k are two chains of fused multiply-adds from zero; the two are
 //   added, then their sum to that of the steps before.
-// - Without it as VDPBF16PS does it: every element is one chain of fused multiply-adds, pair of k
-// by
-//   pair of k ascending, in a pair the second k first.
-// The bits are the same for all units without AMX; which NaN a NaN is may differ.
-// Source: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2, TDPBF16PS,
-// VDPBF16PS and VCVTNEPS2BF16. The tests found Zen 5 to compute what it says of the latter two, bit
-// by bit.
+// - With BFMMLA of ARM as it does it. k ascends in steps of 4 values, with zeros behind the last,
+//   pair by pair: the two products of a pair are added, then their sum to that of the pairs before.
+//   Additions round to odd: toward zero, but the last bit is set where that is not exact.
+// - With neither as VDPBF16PS does it: every element is one chain of fused multiply-adds, pair of
+//   k by pair of k ascending, in a pair the second k first.
+// The bits are the same for all units with neither; which NaN a NaN is may differ.
+// Sources: Intel 64 and IA-32 Architectures Software Developer's Manual, volume 2, TDPBF16PS,
+// VDPBF16PS and VCVTNEPS2BF16 (the tests found Zen 5 to compute what it says of the latter two, bit
+// by bit); Arm Architecture Reference Manual for A-profile, BFMMLA with FPCR.EBF zero.
 //
 // kInt8
 // Weights are W[n, k] ~ c[n] + s[n] q[n, k], q in [-127, 127], from the smallest weight of a row to

@@ -1,15 +1,19 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 namespace fovea {
 
-/// The instruction sets that the CPU kernels may use, in ascending order. kAvx512 allows everything
-/// that this machine has.
-enum class CpuIsa : int { kPortable, kAvx2, kAvx512 };
+/// The instruction sets that the CPU kernels may use, in ascending order on every architecture: x86
+/// has kAvx2 and kAvx512, 64-bit ARM has kNeon. The last one of an architecture allows everything
+/// that a machine has.
+enum class CpuIsa : int { kPortable, kAvx2, kAvx512, kNeon };
 
-/// The best instruction set of this machine.
-[[nodiscard]] CpuIsa detect_cpu_isa() noexcept;
+/// Those that this machine has, in ascending order.
+[[nodiscard]] std::span<const CpuIsa> cpu_isas() noexcept;
+/// The best one of them.
+[[nodiscard]] inline CpuIsa detect_cpu_isa() noexcept { return cpu_isas().back(); }
 [[nodiscard]] const char* to_string(CpuIsa isa) noexcept;
 
 namespace cpu {
@@ -28,9 +32,17 @@ inline constexpr CpuFeatures kFastVdpbf16ps = 1u << 5;
 /// AMX for int8 and bf16, whose registers the system grants to this process.
 inline constexpr CpuFeatures kAmx = 1u << 6;
 
-/// The features of this machine, read once. The first call asks Linux for the registers of AMX on
-/// behalf of all threads. Source: Linux, Documentation/arch/x86/xstate.rst, "Using dynamically
-/// enabled XSTATE features in user space applications".
+inline constexpr CpuFeatures kNeon = 1u << 16;  ///< every 64-bit ARM has it
+inline constexpr CpuFeatures kNeonDotProd = 1u
+                                            << 17;  ///< SDOT: four products of bytes in every lane
+/// SMMLA: products of 2 x 8 and 8 x 2 bytes, signed or not.
+inline constexpr CpuFeatures kNeonI8mm = 1u << 18;
+inline constexpr CpuFeatures kNeonBf16 = 1u << 19;  ///< BFMMLA: the same of 2 x 4 and 4 x 2 bf16
+
+/// The features of this machine, read once. On x86 the first call asks Linux for the registers of
+/// AMX on behalf of all threads. Sources: Linux, Documentation/arch/x86/xstate.rst, "Using
+/// dynamically enabled XSTATE features in user space applications", and
+/// Documentation/arm64/elf_hwcaps.rst.
 [[nodiscard]] CpuFeatures cpu_features() noexcept;
 
 /// Those of this machine that `isa` allows.

@@ -1,14 +1,8 @@
-// The table of instruction sets, and the choice among their kernels.
+// The choice among the kernels of instruction sets, whose tables are in x86_units.cpp and
+// arm_units.cpp.
 #include "ops/cpu/isa/isa_kernels.h"
 
 namespace fovea::cpu {
-
-std::span<const IsaUnit* const> isa_units() noexcept {
-  static constexpr const IsaUnit* kUnits[] = {&kPortableUnit, &kAvx2Unit,       &kAvxVnniUnit,
-                                              &kAvx512Unit,   &kAvx512VnniUnit, &kAvx512Bf16Unit,
-                                              &kAmxUnit};
-  return kUnits;
-}
 
 IsaKernels choose_kernels(CpuFeatures available) noexcept {
   IsaKernels best = kPortableUnit.kernels;
@@ -26,3 +20,17 @@ IsaKernels choose_kernels(CpuFeatures available) noexcept {
 }
 
 }  // namespace fovea::cpu
+
+namespace fovea {
+
+const char* to_string(CpuIsa isa) noexcept {
+  switch (isa) {
+    case CpuIsa::kPortable: return "portable";
+    case CpuIsa::kAvx2: return "avx2";
+    case CpuIsa::kAvx512: return "avx512";
+    case CpuIsa::kNeon: return "neon";
+  }
+  return "unknown";
+}
+
+}  // namespace fovea

@@ -37,8 +37,12 @@ extern const IsaUnit kAvx512Unit;
 extern const IsaUnit kAvx512VnniUnit;
 extern const IsaUnit kAvx512Bf16Unit;
 extern const IsaUnit kAmxUnit;
+extern const IsaUnit kNeonUnit;
+extern const IsaUnit kNeonDotProdUnit;
+extern const IsaUnit kNeonI8mmUnit;
+extern const IsaUnit kNeonBf16Unit;
 
-/// All units. Kernels of the later ones are faster.
+/// All units of this architecture. Kernels of the later ones are faster.
 [[nodiscard]] std::span<const IsaUnit* const> isa_units() noexcept;
 
 [[nodiscard]] constexpr bool has_all(CpuFeatures available, CpuFeatures wanted) noexcept {

@@ -1,4 +1,4 @@
-// The one place that asks the processor what it is.
+// The one place that asks an x86 processor what it is.
 #include "ops/cpu/isa/cpu_features.h"
 
 #include <cpuid.h>
@@ -70,7 +70,8 @@ CpuFeatures cpu_features() noexcept {
 
 CpuFeatures features_up_to(CpuIsa isa) noexcept {
   switch (isa) {
-    case CpuIsa::kPortable: return 0;
+    case CpuIsa::kPortable:
+    case CpuIsa::kNeon: return 0;
     case CpuIsa::kAvx2: return cpu_features() & (kAvx2 | kAvxVnni);
     case CpuIsa::kAvx512: break;
   }
@@ -79,19 +80,12 @@ CpuFeatures features_up_to(CpuIsa isa) noexcept {
 
 }  // namespace cpu
 
-CpuIsa detect_cpu_isa() noexcept {
+std::span<const CpuIsa> cpu_isas() noexcept {
+  static constexpr CpuIsa kAll[] = {CpuIsa::kPortable, CpuIsa::kAvx2, CpuIsa::kAvx512};
   const cpu::CpuFeatures found = cpu::cpu_features();
-  if ((found & cpu::kAvx512) != 0) return CpuIsa::kAvx512;
-  return (found & cpu::kAvx2) != 0 ? CpuIsa::kAvx2 : CpuIsa::kPortable;
-}
-
-const char* to_string(CpuIsa isa) noexcept {
-  switch (isa) {
-    case CpuIsa::kPortable: return "portable";
-    case CpuIsa::kAvx2: return "avx2";
-    case CpuIsa::kAvx512: return "avx512";
-  }
-  return "unknown";
+  const std::span<const CpuIsa> all(kAll);
+  if ((found & cpu::kAvx512) != 0) return all;
+  return all.first((found & cpu::kAvx2) != 0 ? 2 : 1);
 }
 
 }  // namespace fovea
