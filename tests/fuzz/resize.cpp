@@ -42,7 +42,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
                   .isa = ResizeIsa::kPortable};
   if (!fovea::test::accepts([&] { fovea::media::resize_rgb(args); })) return 0;
   args.dst = result;
-  for (const ResizeIsa isa : {ResizeIsa::kAvx2, ResizeIsa::kAvx512}) {
+  for (const ResizeIsa isa : {ResizeIsa::kAvx2, ResizeIsa::kAvx512, ResizeIsa::kNeon}) {
     args.isa = isa;
     if (fovea::test::accepts([&] { fovea::media::resize_rgb(args); })) require(result == expected);
   }

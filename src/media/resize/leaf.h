@@ -65,5 +65,7 @@ extern const ResizeLeaf kPortableLeaf;
 extern const ResizeLeaf kAvx2Leaf;
 /// AVX-512 F, BW and VL.
 extern const ResizeLeaf kAvx512Leaf;
+/// NEON of 64-bit ARM.
+extern const ResizeLeaf kNeonLeaf;
 
 }  // namespace fovea::media

@@ -10,7 +10,7 @@
 
 #include "core/check.h"
 #include "core/interrupt.h"
-#include "media/resize/leaf.h"
+#include "media/resize/choose_leaf.h"
 #include "media/resize/weights.h"
 
 namespace fovea::media {
@@ -43,29 +43,6 @@ AxisWeights weights_x(const ResizeArgs& args) {
 AxisWeights weights_y(const ResizeArgs& args) {
   return make_axis_weights(args.src_height_px, args.dst_height_px, args.engine, args.filter,
                            margins_y(args));
-}
-
-bool has_avx2() { return __builtin_cpu_supports("avx2") != 0; }
-
-bool has_avx512() {
-  return __builtin_cpu_supports("avx512f") != 0 && __builtin_cpu_supports("avx512bw") != 0 &&
-         __builtin_cpu_supports("avx512vl") != 0;
-}
-
-const ResizeLeaf& choose_leaf(ResizeIsa isa) {
-  switch (isa) {
-    case ResizeIsa::kBest:
-      return has_avx512() ? kAvx512Leaf : has_avx2() ? kAvx2Leaf : kPortableLeaf;
-    case ResizeIsa::kPortable: return kPortableLeaf;
-    case ResizeIsa::kAvx2:
-      FOVEA_CHECK(has_avx2(), kUnsupported, "resize: this CPU lacks AVX2");
-      return kAvx2Leaf;
-    case ResizeIsa::kAvx512:
-      FOVEA_CHECK(has_avx512(), kUnsupported, "resize: this CPU lacks AVX-512 F, BW or VL");
-      return kAvx512Leaf;
-  }
-  FOVEA_CHECK(false, kInternal, "resize: instruction set without inner loops");
-  return kPortableLeaf;
 }
 
 /// Source rows filtered along x, made on demand and kept until the ring overwrites them.

@@ -17,7 +17,7 @@ enum class ResizeEngine : std::uint8_t {
 enum class ResizeFilter : std::uint8_t { kBilinear, kBicubic, kLanczos };
 
 /// Instruction set of the inner loops; all give equal bytes.
-enum class ResizeIsa : std::uint8_t { kBest, kPortable, kAvx2, kAvx512 };
+enum class ResizeIsa : std::uint8_t { kBest, kPortable, kAvx2, kAvx512, kNeon };
 
 struct ResizeArgs {
   std::span<const std::uint8_t> src;  ///< src_height_px * src_width_px * 3, interleaved RGB
