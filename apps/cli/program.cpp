@@ -42,6 +42,7 @@ void add_verbs(CLI::App& app, Program& program) {
       "  fovea encode ./Qwen3-VL photo.jpg -o rows.safetensors");
   add_encode(app, program);
   add_manifest(app, program);
+  add_pull(app, program);
   add_plan(app, program);
   add_inspect(app, program);
   add_verify(app, program);

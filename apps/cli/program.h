@@ -7,6 +7,7 @@
 
 #include <memory>
 #include "console.h"
+#include "flags/hub_model.h"
 
 namespace fovea::cli {
 
@@ -23,6 +24,7 @@ struct Program {
 /// Each adds one verb with its flags, help and action.
 void add_encode(CLI::App& app, Program& program);
 void add_manifest(CLI::App& app, Program& program);
+void add_pull(CLI::App& app, Program& program);
 void add_plan(CLI::App& app, Program& program);
 void add_inspect(CLI::App& app, Program& program);
 void add_verify(CLI::App& app, Program& program);
@@ -47,7 +49,8 @@ void add_console_flags(CLI::App& verb, Program& program);
 
 /// Adds a verb to `parent`. `add_flags` adds flags that fill a `Flags`, which lives as long as the
 /// parser; --quiet and --log-level follow them. `run` executes the verb after the whole command
-/// line has been parsed, and returns the exit code.
+/// line has been parsed, and returns the exit code. Of a verb with EngineFlags `engine`, the model
+/// has been found by then (find_model()).
 template <typename Flags>
 void add_verb(CLI::App& parent, Program& program, const VerbText& text,
               void (*add_flags)(CLI::App& verb, Flags& flags),
@@ -58,7 +61,10 @@ void add_verb(CLI::App& parent, Program& program, const VerbText& text,
   add_flags(*verb, *flags);
   add_console_flags(*verb, program);
   verb->callback([flags, run, &program] {
-    program.action = [flags, run, &program] { return run(*flags, program.console); };
+    program.action = [flags, run, &program] {
+      if constexpr (requires { flags->engine.model; }) find_model(flags->engine, program.console);
+      return run(*flags, program.console);
+    };
   });
 }
 

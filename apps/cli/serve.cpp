@@ -2,7 +2,6 @@
 #include "serve/serve.h"
 
 #include <cstdlib>
-#include <filesystem>
 #include <iostream>
 #include <memory>
 #include <optional>
@@ -11,6 +10,7 @@
 #include "errors.h"
 #include "flags/cli11.h"
 #include "flags/flags.h"
+#include "flags/hub_model.h"
 #include "flags/parse.h"
 #include "flags/serve_flags.h"
 #include "program.h"
@@ -18,11 +18,6 @@
 
 namespace fovea::cli {
 namespace {
-
-/// The last part of the directory of the model.
-std::string default_name(const std::string& model) {
-  return std::filesystem::absolute(model + "/.").lexically_normal().parent_path().filename();
-}
 
 std::optional<serve::TlsFiles> tls_files(const ServeFlags& flags) {
   if (flags.tls_certificate.empty() != flags.tls_key.empty()) {
@@ -92,7 +87,7 @@ serve::ServeOptions serve_options(const ServeFlags& flags, Console& console) {
   serve::ServeOptions options = flags.options;
   options.service.model = flags.engine.model;
   if (options.service.served_name.empty()) {
-    options.service.served_name = default_name(flags.engine.model);
+    options.service.served_name = model_name(flags.engine.model);
   }
   options.service.engine = engine_options(flags.engine, console);
   options.service.batcher.max_delay = std::chrono::microseconds(flags.delay_us);
@@ -175,7 +170,10 @@ void add_proxy(CLI::App& app, Program& program) {
   const auto flags = std::make_shared<ServeFlags>();
   add_proxy_flags(*verb, *flags);
   verb->callback([flags, &program] {
-    program.action = [flags, &program] { return run_serve(*flags, program.console); };
+    program.action = [flags, &program] {
+      find_model(flags->engine, program.console);
+      return run_serve(*flags, program.console);
+    };
   });
 }
 
@@ -185,7 +183,10 @@ void add_serve(CLI::App& app, Program& program) {
   const auto flags = std::make_shared<ServeFlags>();
   add_serve_flags(*verb, *flags);
   verb->callback([flags, &program] {
-    program.action = [flags, &program] { return run_serve(*flags, program.console); };
+    program.action = [flags, &program] {
+      find_model(flags->engine, program.console);
+      return run_serve(*flags, program.console);
+    };
   });
 }
 

@@ -13,6 +13,7 @@
 #include "fovea/encoder_cache.h"
 #include "fovea/engine.h"
 #include "fovea/error.h"
+#include "fovea/hub.h"
 #include "fovea/log.h"
 #include "fovea/media.h"
 #include "fovea/media_io.h"

@@ -43,6 +43,7 @@ const Arrows kAllowed{
      {"core", "device", "ops", "checkpoint", "media", "models", "graph", "cache", "rows"}},
     {"src/batcher", {"core"}},
     {"src/ranks", {"core", "engine/replicas/load_balance.h", "engine/row_gather.h"}},
+    {"src/hub", {"core", "checkpoint", "models"}},
     {"src/serve", {"core"}},
     {"apps/cli", {"core", "flags", "report", "vllm", "bench", "shards", "serve"}},
     {"examples", {}},

@@ -8,7 +8,6 @@
 #include <string>
 #include "errors.h"
 #include "flags/cli11.h"
-#include "flags/hub_cache.h"
 #include "flags/json_text.h"
 #include "flags/parse.h"
 #include "fovea/option_table.h"
@@ -119,12 +118,22 @@ void add_model(CLI::App& verb, EngineFlags& flags) {
                   "Directory with config.json, preprocessor_config.json and *.safetensors, or a "
                   "name on the hub that is in its cache")
       ->type_name("")
-      ->transform(check(resolve_hub_name))
       ->required();
+  verb.add_flag("--download", flags.download,
+                "Get MODEL, a name on the hub, first, or what is new of it");
+  verb.add_option("--revision", flags.revision, "Branch, tag or commit of MODEL, a name on the hub")
+      ->type_name("REVISION")
+      ->capture_default_str();
 }
 
 std::string model_name(const std::string& directory) {
-  return std::filesystem::absolute(directory + "/.").lexically_normal().parent_path().filename();
+  constexpr std::string_view kSeparator = "--";
+  const auto path = std::filesystem::absolute(directory + "/.").lexically_normal().parent_path();
+  const std::string repository = path.parent_path().parent_path().filename();
+  const bool is_snapshot =
+      path.parent_path().filename() == "snapshots" && repository.starts_with("models--");
+  if (!is_snapshot) return path.filename();
+  return repository.substr(repository.rfind(kSeparator) + kSeparator.size());
 }
 
 void add_threads(CLI::App& verb, EngineFlags& flags) {

@@ -7,23 +7,26 @@
 #include "console.h"
 #include "flags/option_flags.h"
 #include "fovea/call_bounds.h"
+#include "fovea/hub.h"
 #include "fovea/options.h"
 
 namespace fovea::cli {
 
 /// Flags of every verb that looks at a model, as the user gave them.
 struct EngineFlags {
-  std::string model;
+  std::string model;  ///< as given; its directory after find_model()
+  bool download = false;
+  std::string revision = kMainRevision;
   EngineOptions options;  ///< what flags set
   GivenOptions given;     ///< which of them flags have set
 };
 
-/// Adds MODEL, which may also be given as --model: a directory, or a name on the hub that is in the
-/// cache of its libraries. Must come before the other positionals of a verb.
+/// Adds MODEL, which may also be given as --model: a directory, or a name on the hub, for
+/// find_model(); --download and --revision. Must come before the other positionals of a verb.
 void add_model(CLI::App& verb, EngineFlags& flags);
 
-/// Name of the model in metadata: the last part of its directory, so that a file does not depend on
-/// where it was made.
+/// Name of the model in metadata and for clients: the last part of its directory, so that a file
+/// does not depend on where it was made; of a snapshot in the hub cache that of its name there.
 [[nodiscard]] std::string model_name(const std::string& directory);
 
 /// Adds --threads N. A verb that compares numbers of threads has a flag of that name of its own.

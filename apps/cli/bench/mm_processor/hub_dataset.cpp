@@ -5,8 +5,8 @@
 #include <filesystem>
 
 #include "flags/flags.h"
-#include "flags/hub_cache.h"
 #include "fovea/error.h"
+#include "fovea/hub.h"
 
 namespace fovea::cli {
 namespace {
@@ -44,8 +44,9 @@ std::string remedy(const HubDataset& dataset, const HubRequests& wanted) {
   if (!is_hub_name(dataset.path)) {
     return "expected <organisation>/<name> or a directory that exists";
   }
-  const std::string snapshot = hub_snapshot("datasets", dataset.path);
-  if (!snapshot.empty()) return "the hub cache has it in " + snapshot + "; run " + convert;
+  if (const auto snapshot = find_on_disk(dataset.path, kMainRevision, HubKind::kDataset)) {
+    return "the hub cache has it in " + *snapshot + "; run " + convert;
+  }
   const std::string cache = hub_cache_dir();
   return "it is not in the hub cache " + (cache.empty() ? "(no HF_HOME, no HOME)" : cache) +
          "; run `hf download " + dataset.path + " --repo-type dataset`, then " + convert;

@@ -1,0 +1,198 @@
+// Requests by libcurl. Source: its manual pages, CURLOPT_*(3).
+#include "hub/http.h"
+
+#include <curl/curl.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <exception>
+#include <new>
+#include <optional>
+
+#include "core/check.h"
+#include "core/interrupt.h"
+#include "fovea/version.h"
+
+namespace fovea::hub {
+namespace {
+
+constexpr long kConnectSeconds = 10;
+constexpr long kSlowestBytesPerSecond = 1;
+constexpr long kLongestSilenceSeconds = 60;
+constexpr long kMaxRedirects = 5;
+constexpr std::size_t kMaxHeadBytes = std::size_t{64} << 10;
+
+struct Free {
+  void operator()(CURL* easy) const { curl_easy_cleanup(easy); }
+  void operator()(curl_slist* list) const { curl_slist_free_all(list); }
+};
+using List = std::unique_ptr<curl_slist, Free>;
+
+void append(List& list, const std::string& line) {
+  curl_slist* const longer = curl_slist_append(list.get(), line.c_str());
+  if (longer == nullptr) throw std::bad_alloc();
+  (void)list.release();
+  list.reset(longer);
+}
+
+std::string_view without_break(std::string_view line) {
+  while (line.ends_with('\n') || line.ends_with('\r')) line.remove_suffix(1);
+  return line;
+}
+
+/// Adds a line of a head; what is no header is left out.
+void add_header(HttpHead& head, std::string_view line) {
+  const std::size_t colon = line.find(':');
+  if (colon == line.npos) return;
+  std::string name(line.substr(0, colon));
+  std::ranges::transform(name, name.begin(), [](char c) {
+    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  });
+  const std::string_view value = line.substr(colon + 1);
+  head.headers[std::move(name)] =
+      value.substr(std::min(value.find_first_not_of(" \t"), value.size()));
+}
+
+}  // namespace
+
+std::string HttpHead::header(std::string_view name) const {
+  const auto found = headers.find(name);
+  return found == headers.end() ? "" : found->second;
+}
+
+/// The handle, and the request that it is at.
+struct HttpSession::Impl {
+  std::unique_ptr<CURL, Free> easy;
+  const HttpEvents* events = nullptr;
+  bool follows = false;
+  HttpHead head;
+  std::size_t head_bytes = 0;
+  bool is_unwanted = false;
+  std::exception_ptr failure;
+
+  template <class Value>
+  void set(CURLoption option, Value value) {
+    const CURLcode code = curl_easy_setopt(easy.get(), option, value);
+    if (code == CURLE_OUT_OF_MEMORY) throw std::bad_alloc();
+    FOVEA_CHECK(code == CURLE_OK, kInternal, "libcurl refuses option ", option, ": ",
+                curl_easy_strerror(code));
+  }
+
+  void prepare(const HttpRequest& request, curl_slist* headers) {
+    curl_easy_reset(easy.get());  // keeps connections
+    const char* const protocols = request.url.starts_with("https:") ? "https" : "http,https";
+    set(CURLOPT_URL, request.url.c_str());
+    set(CURLOPT_PROTOCOLS_STR, protocols);
+    set(CURLOPT_REDIR_PROTOCOLS_STR, protocols);
+    set(CURLOPT_FOLLOWLOCATION, request.follows ? 1L : 0L);
+    set(CURLOPT_MAXREDIRS, kMaxRedirects);
+    set(CURLOPT_NOBODY, request.is_head ? 1L : 0L);
+    set(CURLOPT_HTTPHEADER, headers);
+    set(CURLOPT_HTTP_CONTENT_DECODING, 0L);
+    set(CURLOPT_USERAGENT, (std::string("fovea/") + version()).c_str());
+    set(CURLOPT_NOSIGNAL, 1L);
+    set(CURLOPT_CONNECTTIMEOUT, kConnectSeconds);
+    set(CURLOPT_LOW_SPEED_LIMIT, kSlowestBytesPerSecond);
+    set(CURLOPT_LOW_SPEED_TIME, kLongestSilenceSeconds);
+    if (const char* const file = secure_getenv("SSL_CERT_FILE")) set(CURLOPT_CAINFO, file);
+    if (const char* const folder = secure_getenv("SSL_CERT_DIR")) set(CURLOPT_CAPATH, folder);
+    set(CURLOPT_HEADERFUNCTION, &Impl::take_header);
+    set(CURLOPT_HEADERDATA, this);
+    set(CURLOPT_WRITEFUNCTION, &Impl::take_body);
+    set(CURLOPT_WRITEDATA, this);
+    set(CURLOPT_XFERINFOFUNCTION, &Impl::look_around);
+    set(CURLOPT_XFERINFODATA, this);
+    set(CURLOPT_NOPROGRESS, 0L);
+  }
+
+  /// Runs a step of a callback; what it throws ends the request.
+  template <class Step>
+  bool guarded(Step&& step) {
+    try {
+      return step();
+    } catch (...) {
+      failure = std::current_exception();
+      return false;
+    }
+  }
+
+  // Callbacks of libcurl.
+
+  static std::size_t take_header(const char* data, std::size_t /*one*/, std::size_t size,
+                                 void* self) {
+    auto& impl = *static_cast<Impl*>(self);
+    return impl.guarded([&] { return impl.add_line({data, size}); }) ? size : 0;
+  }
+  static std::size_t take_body(const char* data, std::size_t /*one*/, std::size_t size,
+                               void* self) {
+    auto& impl = *static_cast<Impl*>(self);
+    return impl.guarded([&] {
+      if (!impl.is_redirect()) impl.events->on_body(std::as_bytes(std::span(data, size)));
+      return true;
+    })
+               ? size
+               : 0;
+  }
+  static int look_around(void* self, curl_off_t /*to_get*/, curl_off_t /*got*/,
+                         curl_off_t /*to_put*/, curl_off_t /*put*/) {
+    auto& impl = *static_cast<Impl*>(self);
+    return impl.guarded([] { return check_interrupt(), true; }) ? 0 : 1;
+  }
+
+  bool add_line(std::string_view line) {
+    head_bytes += line.size();
+    if (head_bytes > kMaxHeadBytes) return false;
+    line = without_break(line);
+    if (line.starts_with("HTTP/")) {
+      head = {};  // of a redirect or an interim answer, if there was one
+    } else if (!line.empty()) {
+      add_header(head, line);
+    } else {
+      return end_head();
+    }
+    return true;
+  }
+
+  bool end_head() {
+    long status = 0;
+    curl_easy_getinfo(easy.get(), CURLINFO_RESPONSE_CODE, &status);
+    head.status = static_cast<int>(status);
+    constexpr int kFirstFinal = 200;
+    if (head.status < kFirstFinal || is_redirect()) return true;
+    is_unwanted = !events->on_head(head);
+    return !is_unwanted;
+  }
+
+  /// Whether the reply leads on, so that its body is of no interest.
+  [[nodiscard]] bool is_redirect() const {
+    constexpr int kFirst = 300;
+    constexpr int kEnd = 400;
+    return follows && head.status >= kFirst && head.status < kEnd &&
+           head.headers.contains("location");
+  }
+};
+
+HttpSession::HttpSession() : impl_(std::make_unique<Impl>()) {
+  impl_->easy.reset(curl_easy_init());
+  if (!impl_->easy) throw std::bad_alloc();
+}
+HttpSession::~HttpSession() = default;
+
+HttpEnd HttpSession::perform(const HttpRequest& request, const HttpEvents& events) {
+  List headers;
+  append(headers, "Accept-Encoding: identity");
+  for (const std::string& line : request.headers) append(headers, line);
+  impl_->events = &events;
+  impl_->follows = request.follows;
+  impl_->head = {};
+  impl_->head_bytes = 0;
+  impl_->is_unwanted = false;
+  impl_->failure = nullptr;
+  impl_->prepare(request, headers.get());
+  const CURLcode code = curl_easy_perform(impl_->easy.get());
+  if (impl_->failure) std::rethrow_exception(impl_->failure);
+  const bool is_complete = code == CURLE_OK || impl_->is_unwanted;
+  return {.head = std::move(impl_->head), .problem = is_complete ? "" : curl_easy_strerror(code)};
+}
+
+}  // namespace fovea::hub
