@@ -79,7 +79,20 @@ nb::object view(nb::handle self, nb::dlpack::dtype dtype) {
                                          nullptr, dtype));
 }
 
+/// The package needs no numpy until somebody asks for an array.
+void require_numpy() {
+  try {
+    nb::module_::import_("numpy");
+  } catch (nb::python_error& error) {
+    if (!error.matches(PyExc_ImportError)) throw;
+    throw nb::import_error(
+        "an array takes numpy: install it (pip install 'fovea-encoder[numpy]'), or take "
+        "memoryview(item) or torch()");
+  }
+}
+
 nb::object array(nb::handle self) {
+  require_numpy();
   const RowDType dtype = nb::cast<Rows&>(self).item.dtype;
   return view<nb::numpy>(
       self, dtype == RowDType::kBFloat16 ? nb::dtype<std::uint16_t>() : dlpack_type(dtype));

@@ -5,6 +5,7 @@
 #include "engine.h"
 #include "errors.h"
 #include "fovea/version.h"
+#include "hub.h"
 #include "media.h"
 
 NB_MODULE(_native, module) {
@@ -14,5 +15,6 @@ NB_MODULE(_native, module) {
   fovea::python::translate_errors();
   fovea::python::bind_embedding(module);
   fovea::python::bind_engine(module);
+  fovea::python::bind_hub(module);
   fovea::python::bind_media(module);
 }

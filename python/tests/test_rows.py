@@ -42,6 +42,15 @@ def test_bfloat16_in_numpy_takes_ml_dtypes(engine):
     assert item._array().dtype == numpy.uint16
 
 
+def test_without_numpy_rows_are_a_buffer(engine, monkeypatch):
+    (item,) = engine.encode(IMAGES[0])
+    expected = item.numpy().tobytes()
+    monkeypatch.setitem(sys.modules, "numpy", None)
+    assert memoryview(item).tobytes() == expected
+    with pytest.raises(ImportError, match=r"pip install 'fovea-encoder\[numpy\]'"):
+        item.numpy()
+
+
 def test_without_ml_dtypes_bfloat16_says_what_to_do(engine, monkeypatch):
     (item,) = engine.encode(IMAGES[0], dtype="bfloat16")
     monkeypatch.setitem(sys.modules, "ml_dtypes", None)

@@ -2,6 +2,7 @@
 
 from ._engine import Engine
 from ._error import Error
+from ._hub import pull_model
 from ._native import Embedding, ItemInfo, PackingPlan, PlannedBatch, PlannedItems
 from ._native import version as _version
 from ._pixel_values import PixelValues, pixel_values
@@ -17,4 +18,5 @@ __all__ = [
     "PlannedBatch",
     "PlannedItems",
     "pixel_values",
+    "pull_model",
 ]

@@ -7,6 +7,7 @@ import weakref
 from typing import TYPE_CHECKING, Any, AsyncIterable, AsyncIterator, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Union
 
 from . import _native
+from ._hub import model_directory
 from ._images import as_list, prepare
 from ._progress import progress_bar
 from ._tensors import caller_stream, capsules
@@ -44,12 +45,14 @@ class Engine:
         threads: int,
         options: Dict[str, Any],
         tensors: Optional[Mapping[str, Any]] = None,
+        download: bool = False,
+        revision: Optional[str] = None,
     ) -> None:
-        self._arguments = (os.fspath(path), device, threads, dict(options))
+        self._arguments = (os.fspath(path), device, threads, dict(options), None, download, revision)
         self._can_be_pickled = tensors is None
         weights = None if tensors is None else weight_tensors(tensors)
         self._native = _native.Engine(
-            os.fspath(path), {**options, "device": device, "threads": threads}, weights
+            model_directory(path, download, revision), {**options, "device": device, "threads": threads}, weights
         )
         self._profile: str = self.options["media_profile"]
         self._background = tuple(self.options["rgba_background_color"])
@@ -61,14 +64,19 @@ class Engine:
         path: Path,
         device: str = "auto",
         threads: int = 0,
+        *,
+        download: bool = False,
+        revision: Optional[str] = None,
         **options: "Unpack[Options]",
     ) -> "Engine":
-        """Loads the vision tower of the checkpoint in the folder `path`.
+        """Loads the vision tower of the checkpoint in the folder `path`, or of a model of the hub,
+        "<organisation>/<name>", that is in the hub cache. With `download` the model is downloaded
+        first, or what is new of it, as pull_model() does; `revision` is a branch, tag or commit.
 
         `device` is "auto", "cpu", "cuda", "cuda:1" or several of them separated by commas; `threads`
         are those of the CPU, 0 for all. Options have the names of docs/configuration.md.
         """
-        return cls(path, device, threads, dict(options))
+        return cls(path, device, threads, dict(options), None, download, revision)
 
     @classmethod
     def from_weights(
@@ -99,7 +107,7 @@ class Engine:
         return type(self), self._arguments
 
     def __repr__(self) -> str:
-        path, device, _, _ = self._arguments
+        path, device = self._arguments[:2]
         return f"<fovea_encoder.Engine {self.family} of {path} on {device}>"
 
     @property
