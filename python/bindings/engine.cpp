@@ -25,6 +25,7 @@
 #include "errors.h"
 #include "fovea/batcher.h"
 #include "fovea/engine.h"
+#include "fovea/media_io.h"
 #include "log.h"
 #include "media.h"
 #include "names.h"
@@ -228,6 +229,11 @@ class PythonEngine {
 
   [[nodiscard]] nb::dict options() const { return option_dict(options_); }
 
+  /// The rate of videos that `media_io_kwargs` of vLLM ask for.
+  [[nodiscard]] std::optional<double> media_io_fps(const std::string& kwargs) const {
+    return read_media_io_kwargs(kwargs, "media_io_kwargs", options_.media).fps;
+  }
+
   std::string device() {
     prepare();
     const nb::gil_scoped_release release;
@@ -428,6 +434,7 @@ void bind_engine(nb::module_& module) {
             return engine.plan(items);
           },
           nb::arg("sizes"), nb::sig("def plan(self, sizes: list[typing.Any]) -> PackingPlan"))
+      .def("media_io_fps", &PythonEngine::media_io_fps, nb::arg("media_io_kwargs"))
       .def("warm_up", &PythonEngine::warm_up)
       .def("trim", &PythonEngine::trim)
       .def("stats", &PythonEngine::stats, nb::sig("def stats(self) -> dict[str, int]"))

@@ -6,8 +6,11 @@
 #include <array>
 #include <cstddef>
 #include <string>
+#include <string_view>
+#include <type_traits>
 
 #include "fovea/media.h"
+#include "fovea/option_table.h"
 #include "fovea/options.h"
 #include "fovea/stats.h"
 
@@ -34,13 +37,16 @@ inline constexpr std::array kGraphUses{Named<GraphUse>{"hit", GraphUse::kHit},
                                        Named<GraphUse>{"partial", GraphUse::kPartial},
                                        Named<GraphUse>{"miss", GraphUse::kMiss}};
 
+/// Element types are taken by kDTypeAliases, too.
 /// @throws nanobind::value_error for another name, with those that there are.
 template <class T, std::size_t N>
 [[nodiscard]] T value_named(const std::array<Named<T>, N>& table, const std::string& name,
                             const std::string& what) {
   std::string names;
+  std::string_view wanted = name;
+  if constexpr (std::is_same_v<T, RowDType>) wanted = full_name(wanted, kDTypeAliases);
   for (const Named<T>& entry : table) {
-    if (name == entry.name) return entry.value;
+    if (wanted == entry.name) return entry.value;
     names += names.empty() ? entry.name : std::string(", ") + entry.name;
   }
   throw nanobind::value_error(

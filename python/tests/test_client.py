@@ -205,6 +205,12 @@ def test_an_object_of_a_wrong_type_is_named(client, item):
         client.encode([IMAGES[0], item], on_error="record")
 
 
+def test_element_types_have_short_names(client):
+    for short, full in ("bf16", "bfloat16"), ("fp16", "float16"), ("f32", "float32"):
+        (item,) = client.encode(IMAGES[0], dtype=short)
+        assert item.dtype == full
+
+
 def test_words_that_are_not_known(client):
     with pytest.raises(ValueError, match="dtype: expected one of auto"):
         client.encode(IMAGES[0], dtype="int4")

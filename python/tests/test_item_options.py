@@ -3,7 +3,7 @@
 import asyncio
 
 import pytest
-from conftest import IMAGES
+from conftest import IMAGES, MODEL
 
 import fovea_encoder as fovea
 
@@ -37,3 +37,36 @@ def test_wrong_options_raise_before_any_work(engine):
         engine.encode(IMAGES[0], mm_processor_kwargs={"crop": 1}, on_error="record")
     with pytest.raises(ValueError, match="each of 1 items, got 2"):
         engine.encode(IMAGES[0], mm_processor_kwargs=[SMALL, SMALL])
+
+
+def test_media_io_kwargs_of_vllm_set_the_rate_of_videos(engine):
+    folder = str(MODEL / "video_frames")
+    (slow,) = engine.encode(videos=folder, media_io_kwargs={"video": {"fps": 1, "num_frames": -1}})
+    assert slow.timestamps == engine.encode(videos=folder, fps=1)[0].timestamps
+    assert slow.timestamps != engine.encode(videos=folder)[0].timestamps
+    (also,) = asyncio.run(engine.encode_async(videos=folder, media_io_kwargs={"video": {"fps": 1}}))
+    assert also.timestamps == slow.timestamps
+    engine.encode(IMAGES[0], media_io_kwargs={"image": {"image_mode": "RGB", "rgba_background_color": [255, 255, 255]}})
+
+
+def test_media_io_kwargs_that_cannot_be_honoured_are_refused_by_name(engine):
+    for kwargs, message in (
+        ({"video": {"num_frames": 8}}, "media_io_kwargs: video.num_frames: frames are chosen by the processor"),
+        ({"image": {"image_mode": "L"}}, "media_io_kwargs: image.image_mode: no option"),
+        ({"audio": {}}, "media_io_kwargs: audio: expected options of image or video"),
+    ):
+        with pytest.raises(fovea.Error, match=message):
+            engine.encode(IMAGES[0], media_io_kwargs=kwargs, on_error="record")
+    with pytest.raises(ValueError, match="video.fps is 3.0, and fps 4; expected one of them"):
+        engine.encode(IMAGES[0], fps=4, media_io_kwargs={"video": {"fps": 3}})
+    with pytest.raises(TypeError, match="media_io_kwargs: expected none beside planned items"):
+        engine.encode(engine.plan_items(IMAGES[0]), media_io_kwargs={})
+
+
+@pytest.mark.parametrize(
+    "short, full",
+    [("bf16", "bfloat16"), ("f16", "float16"), ("fp16", "float16"), ("f32", "float32"), ("fp32", "float32")],
+)
+def test_element_types_have_short_names(engine, short, full):
+    (item,) = engine.encode(IMAGES[0], dtype=short)
+    assert item.dtype == full

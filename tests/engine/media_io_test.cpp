@@ -9,18 +9,18 @@ namespace {
 
 using test::expect_error;
 
-MediaIo read(std::string_view json) { return read_media_io_kwargs(json, "io"); }
+MediaIo io_of(std::string_view json) { return read_media_io_kwargs(json, "io"); }
 
 TEST(MediaIo, TakesTheRateOfVideos) {
-  EXPECT_EQ(read("{}").fps, std::nullopt);
-  EXPECT_EQ(read(R"({"video": {"fps": 1.5}})").fps, 1.5);
-  EXPECT_EQ(read(R"({"video": {"fps": null, "num_frames": -1}})").fps, std::nullopt);
-  EXPECT_EQ(read(R"({"video": null})").fps, std::nullopt);
+  EXPECT_EQ(io_of("{}").fps, std::nullopt);
+  EXPECT_EQ(io_of(R"({"video": {"fps": 1.5}})").fps, 1.5);
+  EXPECT_EQ(io_of(R"({"video": {"fps": null, "num_frames": -1}})").fps, std::nullopt);
+  EXPECT_EQ(io_of(R"({"video": null})").fps, std::nullopt);
 }
 
 TEST(MediaIo, TakesWhatRepeatsHowImagesAreDecoded) {
-  EXPECT_EQ(read(R"({"image": {"image_mode": "RGB"}})").fps, std::nullopt);
-  (void)read(R"({"image": {"rgba_background_color": [255, 255, 255]}})");
+  EXPECT_EQ(io_of(R"({"image": {"image_mode": "RGB"}})").fps, std::nullopt);
+  (void)io_of(R"({"image": {"rgba_background_color": [255, 255, 255]}})");
   MediaOptions grey;
   for (std::uint8_t& level : grey.background) level = 7;
   (void)read_media_io_kwargs(R"({"image": {"rgba_background_color": [7, 7, 7]}})", "io", grey);
@@ -33,7 +33,7 @@ TEST(MediaIo, TakesWhatRepeatsHowImagesAreDecoded) {
 
 TEST(MediaIo, RefusesByNameWhatItCannotHonour) {
   const auto refused = [](const char* message, const char* json) {
-    expect_error(ErrorCode::kUnsupported, message, [&] { (void)read(json); });
+    expect_error(ErrorCode::kUnsupported, message, [&] { (void)io_of(json); });
   };
   refused("io: video.num_frames: ", R"({"video": {"num_frames": 32}})");
   refused("expected -1 here, got 32", R"({"video": {"num_frames": 32}})");
@@ -44,7 +44,7 @@ TEST(MediaIo, RefusesByNameWhatItCannotHonour) {
 
 TEST(MediaIo, RefusesWhatIsNoSuchObject) {
   const auto refused = [](const char* message, const char* json) {
-    expect_error(ErrorCode::kInvalidArgument, message, [&] { (void)read(json); });
+    expect_error(ErrorCode::kInvalidArgument, message, [&] { (void)io_of(json); });
   };
   refused("io: ", "{");
   refused("io: expected an object, got 3", "3");

@@ -153,6 +153,7 @@ class Engine:
         device: Any = None,
         fps: float = 2.0,
         mm_processor_kwargs: ItemOptions = None,
+        media_io_kwargs: Optional[Mapping[str, Any]] = None,
         enforce_eager: bool = False,
         use_cache: bool = True,
     ) -> List[_native.Embedding]:
@@ -173,12 +174,17 @@ class Engine:
         a list of such dicts (None: no options), one for each image and video. `fovea inspect` lists
         those that a model takes; others are an Error.
 
+        `media_io_kwargs` are vLLM's: `{"video": {"fps": 1}}` is `fps=1`. What cannot be honoured, such as
+        a number of frames, which `mm_processor_kwargs` have, is an Error that names it.
+
         With `device`, a torch.device or its name, rows are tensors of torch there, each with memory of
         its own: `item.torch()`. On a GPU they are ordered as all that torch does on its current
         stream, and the host does not wait for them. Where an item tells its rows only when it is
         decoded, a video in a container, all rows of the call pass through host memory.
         """
-        planned = self.plan_items(images, videos, fps=fps, mm_processor_kwargs=mm_processor_kwargs)
+        planned = self.plan_items(
+            images, videos, fps=fps, mm_processor_kwargs=mm_processor_kwargs, media_io_kwargs=media_io_kwargs
+        )
         flags = (on_error, enforce_eager, use_cache)
         if device is None:
             return self._native.encode(planned, dtype, *flags)
@@ -202,6 +208,7 @@ class Engine:
         on_error: str = "raise",
         fps: float = 2.0,
         mm_processor_kwargs: ItemOptions = None,
+        media_io_kwargs: Optional[Mapping[str, Any]] = None,
         enforce_eager: bool = False,
         use_cache: bool = True,
     ) -> List[_native.Embedding]:
@@ -225,7 +232,9 @@ class Engine:
         little room is an error of its item. If the call raises, `out` holds anything and is the
         caller's again.
         """
-        planned = self.plan_items(images, videos, fps=fps, mm_processor_kwargs=mm_processor_kwargs)
+        planned = self.plan_items(
+            images, videos, fps=fps, mm_processor_kwargs=mm_processor_kwargs, media_io_kwargs=media_io_kwargs
+        )
         return self._encode_into(planned, list(out), stream, on_error, enforce_eager, use_cache)
 
     def _encode_into(
@@ -294,6 +303,7 @@ class Engine:
         *,
         fps: float = 2.0,
         mm_processor_kwargs: ItemOptions = None,
+        media_io_kwargs: Optional[Mapping[str, Any]] = None,
     ) -> List[_native.Embedding]:
         """As encode(), for asyncio: calls that are made at the same time share batches. Cancelling
         the task cancels its request; too many at a time are an Error "unavailable"."""
@@ -318,7 +328,7 @@ class Engine:
 
         media = self._prepare(images), self._prepare(videos)
         kwargs = _item_options(mm_processor_kwargs, sum(map(len, media)))
-        ticket = self._native.submit(*media, fps, kwargs, dtype, on_error, done)
+        ticket = self._native.submit(*media, self._rate(fps, media_io_kwargs), kwargs, dtype, on_error, done)
         try:
             return await future
         except asyncio.CancelledError:
@@ -366,6 +376,7 @@ class Engine:
         *,
         fps: float = 2.0,
         mm_processor_kwargs: ItemOptions = None,
+        media_io_kwargs: Optional[Mapping[str, Any]] = None,
     ) -> _native.PlannedItems:
         """Plans items before they are decoded: `rows` says how many each will have, None for a video
         in a container and for what cannot be read. encode() and encode_into() of this engine take
@@ -373,11 +384,14 @@ class Engine:
         read where they are and must not change until then; files are read by encode(), and may."""
         if not isinstance(images, _native.PlannedItems):
             media = self._prepare(images), self._prepare(videos)
-            return self._native.plan_items(*media, fps, _item_options(mm_processor_kwargs, sum(map(len, media))))
+            kwargs = _item_options(mm_processor_kwargs, sum(map(len, media)))
+            return self._native.plan_items(*media, self._rate(fps, media_io_kwargs), kwargs)
         if videos is not None:
             raise TypeError("videos: expected none beside planned items")
         if mm_processor_kwargs is not None:
             raise TypeError("mm_processor_kwargs: expected none beside planned items, which have theirs")
+        if media_io_kwargs is not None:
+            raise TypeError("media_io_kwargs: expected none beside planned items, which have theirs")
         return images
 
     def warm_up(self) -> None:
@@ -391,6 +405,13 @@ class Engine:
     def stats(self) -> Dict[str, int]:
         """Counters since loading."""
         return self._native.stats()
+
+    def _rate(self, fps: float, media_io_kwargs: Optional[Mapping[str, Any]]) -> float:
+        """Frames per second of videos, by both arguments together."""
+        given = None if media_io_kwargs is None else self._native.media_io_fps(json.dumps(media_io_kwargs))
+        if given is not None and fps not in (2.0, given):
+            raise ValueError(f"media_io_kwargs: video.fps is {given}, and fps {fps}; expected one of them")
+        return fps if given is None else given
 
     def _prepare(self, items: Any) -> List[Any]:
         return prepare(as_list(items), self._profile, self._background)

@@ -43,6 +43,8 @@ class Options(TypedDict, total=False):
     max_image_bytes: int
     max_video_bytes: int
     max_video_frames: int
+    max_frame_pixels: int
+    max_video_pixels: int
     max_item_bytes: int
     max_patches_per_item: int
     max_patches_at_once: int

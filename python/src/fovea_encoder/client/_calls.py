@@ -11,7 +11,7 @@ import urllib.parse
 from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
 
 from .._error import Error
-from .._native import Embedding, failed_embedding
+from .._native import Embedding, failed_embedding, row_dtype
 from ._http import Address, Bytes, Request, ServerError, Steps, Work, checked, error_of, exchange, parse_address
 from ._media import Item, Loader, request_body
 from ._rows import cached_rows, encoded_rows
@@ -21,7 +21,6 @@ from ._rows import cached_rows, encoded_rows
 _REQUEST_BYTES = 128 << 20
 _BLAMED = re.compile(r"(?:file|items)\[(\d+)\]")
 _CHOICES = {
-    "dtype": ("auto", "float32", "bfloat16", "float16"),
     "on_error": ("raise", "record"),
 }
 
@@ -34,6 +33,10 @@ class Options:
     on_error: str
     fps: float
     use_cache: bool
+
+    def __post_init__(self) -> None:
+        if self.dtype != "auto":
+            object.__setattr__(self, "dtype", row_dtype(self.dtype))  # of an alias the full name
 
     def check(self) -> None:
         for name, words in _CHOICES.items():
