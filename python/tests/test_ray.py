@@ -129,6 +129,86 @@ def test_a_video_is_a_call_of_its_own(engine):
     assert table["retained"].to_pylist() == [None] * 3
 
 
+def test_images_and_videos_may_be_mixed_with_options_of_their_own(engine):
+    stage = stages.EncodeBatch(
+        MODEL,
+        device="cpu",
+        threads=2,
+        dtype="bf16",
+        modality_column="type",
+        options_column="options",
+        fps_column="fps",
+        mm_processor_kwargs={"max_pixels": 16384},
+    )
+    folder, image = str(MODEL / "video_frames"), IMAGES[0]
+    own = json.dumps({"max_pixels": 4096})
+    table, calls = run(stage, pyarrow.table({
+        "path": [image, folder, image, folder],
+        "type": ["image", "video", None, "video"],
+        "options": [None, None, own, None],
+        "fps": [None, 1.0, None, None],
+    }))
+    assert calls == 4  # a video is a call of its own, between images
+    expected = [
+        *engine.encode(image, dtype="bfloat16", mm_processor_kwargs={"max_pixels": 16384}),
+        *engine.encode(videos=folder, dtype="bfloat16", fps=1.0),
+        *engine.encode(image, dtype="bfloat16", mm_processor_kwargs={"max_pixels": 4096}),
+        *engine.encode(videos=folder, dtype="bfloat16"),
+    ]
+    assert bits(stages.rows_of(table)) == [(item.shape, item._array().tobytes()) for item in expected]
+    assert expected[0].shape[0] > expected[2].shape[0]
+    times = table["timestamps"].to_pylist()
+    assert times == [None, expected[1].timestamps, None, expected[3].timestamps]
+    assert times[1] != times[3]
+
+
+def test_wrong_columns_of_options_raise(stage):
+    def mixed(**columns):
+        names = {"modality_column": "type", "options_column": "options", "fps_column": "fps"}
+        stage = stages.EncodeBatch(MODEL, device="cpu", **{key: name for key, name in names.items() if name in columns})
+        run(stage, pyarrow.table({"path": IMAGES[:1], **columns}))
+
+    with pytest.raises(ValueError, match='column type: expected image or video, got "sound"'):
+        mixed(type=["sound"])
+    with pytest.raises(ValueError, match="column type: expected strings, got int64"):
+        mixed(type=[1])
+    with pytest.raises(ValueError, match="column options: expected JSON objects, got"):
+        mixed(options=["{"])
+    with pytest.raises(ValueError, match="column options: expected JSON objects, got"):
+        mixed(options=["[]"])
+    with pytest.raises(ValueError, match="column fps: expected numbers, got string"):
+        mixed(fps=["2"])
+    with pytest.raises(ValueError, match="expected a column kind, got path"):
+        run(stages.EncodeBatch(MODEL, device="cpu", modality_column="kind"), pyarrow.table({"path": IMAGES[:1]}))
+
+
+def test_lines_of_a_list_are_items():
+    def item(line):
+        return stages._listed("/lists", {"text": line})
+
+    assert item("a b.png") == [{"path": "/lists/a b.png", "type": "image", "options": None, "fps": None}]
+    assert item("  # nothing") == item("") == []
+    assert item('{"video": "/clip", "fps": 1, "mm_processor_kwargs": {"b": 2, "a": 1}}') == [
+        {"path": "/clip", "type": "video", "options": '{"a": 1, "b": 2}', "fps": 1.0}
+    ]
+    for wrong in ("{", '{"image": 1}', '{"image": "a", "video": "b"}', '{"image": "a", "max_pixels": 1}',
+                  '{"image": "a", "fps": 1}', '{"video": "a", "fps": 0}', '{"image": "a", "mm_processor_kwargs": 1}'):
+        with pytest.raises(ValueError, match="got {"):
+            item(wrong)
+
+
+def test_a_folder_whose_frame_changes_gets_another_shard(tmp_path):
+    frames = tmp_path / "frames"
+    shutil.copytree(MODEL / "video_frames", frames)
+    stage = stages.EncodeShards(MODEL, tmp_path / "out", modality="video", device="cpu", threads=2)
+    for _ in range(2):
+        run(stage, pyarrow.table({"path": [str(frames)]}))
+    assert len(os.listdir(tmp_path / "out")) == 1
+    os.utime(sorted(frames.iterdir())[0], (1, 1))
+    run(stage, pyarrow.table({"path": [str(frames)]}))
+    assert len(os.listdir(tmp_path / "out")) == 2
+
+
 def test_a_shard_is_a_file_of_the_program(program, program_rows, tmp_path):
     stage = stages.EncodeShards(MODEL, tmp_path, device="cpu", threads=2)
     contents = [pathlib.Path(path).read_bytes() for path in IMAGES]
@@ -304,6 +384,25 @@ def test_the_example_writes_what_it_says(cluster, engine, folder, tmp_path, monk
     runpy.run_path(str(example), run_name="__main__")
     table = pyarrow.parquet.read_table(target)
     assert by_path(table, stages.rows_of(table, shards)) == expected_in(folder, engine)
+
+
+def test_the_example_takes_a_list_with_videos(cluster, engine, tmp_path, monkeypatch):
+    import pyarrow.parquet
+
+    folder, target = MODEL / "video_frames", tmp_path / "out"
+    options = {"max_pixels": 4096}
+    given = {"image": IMAGES[1], "mm_processor_kwargs": options}, {"video": str(folder)}
+    lines = [IMAGES[0], *map(json.dumps, given)]
+    (tmp_path / "list").write_text("\n".join(["# a list", *lines, ""]))
+    example = pathlib.Path(__file__).parents[2] / "examples" / "ray_encode.py"
+    monkeypatch.setattr(sys, "argv", ["ray_encode.py", str(MODEL), f"@{tmp_path / 'list'}", str(target)])
+    runpy.run_path(str(example), run_name="__main__")
+    table = pyarrow.parquet.read_table(target)
+    items = engine.encode(
+        IMAGES[:2], str(folder), dtype="bfloat16", mm_processor_kwargs=[None, options, None]
+    )
+    expected = {path: (item.shape, item._array().tobytes()) for path, item in zip([*IMAGES[:2], str(folder)], items)}
+    assert by_path(table, stages.rows_of(table)) == expected
 
 
 def test_an_actor_takes_the_device_and_the_threads_that_it_claims(cluster):

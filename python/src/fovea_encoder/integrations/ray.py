@@ -12,6 +12,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import hashlib
 import io
@@ -27,11 +28,29 @@ import ray
 
 from .. import __version__
 from .._engine import Engine
-from .._native import Embedding
+from .._native import Embedding, row_dtype
 
 Path = Union[str, "os.PathLike[str]"]
 
-_ITEM_BYTES = {"auto": 4, "float32": 4, "bfloat16": 2, "float16": 2}
+_ITEM_BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
+_MODALITIES = ("image", "video")
+
+
+@dataclasses.dataclass(frozen=True)
+class _Item:
+    """A row of a batch: the medium, and how it is encoded."""
+
+    media: Any
+    modality: str
+    fps: float
+    options: str  # mm_processor_kwargs as JSON; empty: none
+
+    @property
+    def is_video(self) -> bool:
+        return self.modality == "video"
+
+    def kwargs(self) -> Optional[Dict[str, Any]]:
+        return json.loads(self.options) if self.options else None
 
 
 class EncodeBatch:
@@ -39,7 +58,9 @@ class EncodeBatch:
 
     Items are in `column`: encoded images where it holds bytes, paths where it holds strings; by
     default it is "bytes" where there is one, otherwise "path". With `modality="video"` they are
-    containers. Bytes are left out of the result; all other columns stay and are followed by
+    containers, or paths of folders with frames; where images and videos are mixed, `modality_column`
+    names a column of strings that says which is which. Bytes are left out of the result; all other
+    columns stay and are followed by
 
     | rows      | large_binary | the rows, one after the other; null where there is an error         |
     | num_rows  | int64        | 0 where there is an error                                           |
@@ -49,7 +70,13 @@ class EncodeBatch:
     | key       | string       | names the rows, if the engine has an encoder cache; otherwise null  |
     | error     | string       | why there are no rows; null where there are some                    |
 
-    and for videos `timestamps`, list<float64>, and `retained`, list<int64>, of pruned ones.
+    and, unless all are images, `timestamps`, list<float64>, and `retained`, list<int64>, of pruned
+    videos.
+
+    `mm_processor_kwargs` are options of the checkpoint's processor for all items, as Engine.encode()
+    takes them. `options_column` names a column of strings with those of each item, JSON objects,
+    whose keys come before the others; `fps_column` one of numbers with the rate of each video in the
+    place of `fps`. A null is none.
 
     An item that cannot be read, decoded or planned is a row with an error. Anything else raises, so
     that Ray ends or repeats the task: a wrong argument, a full device.
@@ -72,32 +99,63 @@ class EncodeBatch:
         dtype: str = "bfloat16",
         *,
         fps: float = 2.0,
+        modality_column: Optional[str] = None,
+        options_column: Optional[str] = None,
+        fps_column: Optional[str] = None,
+        mm_processor_kwargs: Optional[Dict[str, Any]] = None,
         device: Optional[str] = None,
         threads: Optional[int] = None,
         block_bytes: int = 128 << 20,
         **options: Any,
     ) -> None:
-        if modality not in ("image", "video"):
+        if modality not in _MODALITIES:
             raise ValueError(f'modality: expected image or video, got "{modality}"')
         if block_bytes < 1:
             raise ValueError(f"block_bytes: expected at least 1, got {block_bytes}")
         given_device, given_threads = _resources()
         device = given_device if device is None else device
         threads = given_threads if threads is None else threads
-        self._model, self._column, self._modality, self._dtype = os.fspath(model), column, modality, dtype
+        self._dtype = row_dtype(dtype)  # refuses a wrong one before the first batch
+        self._model, self._column, self._modality = os.fspath(model), column, modality
+        self._modality_column, self._options_column, self._fps_column = modality_column, options_column, fps_column
+        self._kwargs = dict(mm_processor_kwargs or {})
         self._fps, self._block_bytes, self._options = fps, block_bytes, options
+        self._has_videos = modality == "video" or modality_column is not None
         self._engine = Engine.from_pretrained(model, device=device, threads=threads, **options)
-        self._engine.encode([], dtype=dtype)  # refuses a wrong dtype before the first batch
         self._rows_of_size = functools.lru_cache(4096)(self._plan)
 
     def __call__(self, batch: pyarrow.Table) -> Iterator[pyarrow.Table]:
         column = self._column_of(batch)
-        items = _items(batch, column)
+        items = self._items(batch, column)
         kept = batch.drop_columns([column]) if _is_binary(batch, column) else batch
         for begin, end in self._groups(items):
             yield self._table(kept.slice(begin, end - begin), items[begin:end])
 
-    def _table(self, kept: pyarrow.Table, items: List[Any]) -> pyarrow.Table:
+    def _items(self, batch: pyarrow.Table, column: str) -> List[_Item]:
+        media = _media(batch, column)
+        modalities = _texts(batch, self._modality_column) or [self._modality] * len(media)
+        options = _texts(batch, self._options_column) or [None] * len(media)
+        rates = _numbers(batch, self._fps_column) or [None] * len(media)
+        items = []
+        for medium, modality, own, fps in zip(media, modalities, options, rates):
+            modality = self._modality if modality is None else modality
+            if modality not in _MODALITIES:
+                raise ValueError(f'column {self._modality_column}: expected image or video, got "{modality}"')
+            items.append(_Item(medium, modality, self._fps if fps is None else fps, self._merged(own)))
+        return items
+
+    def _merged(self, own: Optional[str]) -> str:
+        """The options of an item and those of all, as JSON."""
+        try:
+            given = json.loads(own) if own else {}
+        except ValueError as error:
+            raise ValueError(f"column {self._options_column}: expected JSON objects, got {own!r}: {error}") from None
+        if not isinstance(given, dict):
+            raise ValueError(f"column {self._options_column}: expected JSON objects, got {own!r}")
+        merged = {**self._kwargs, **given}
+        return json.dumps(merged, sort_keys=True) if merged else ""
+
+    def _table(self, kept: pyarrow.Table, items: List[_Item]) -> pyarrow.Table:
         """Encodes one group; `kept` are its columns that stay."""
         encoded = self._encode(items)
         rows = [None if item.error else memoryview(item.numpy().view(numpy.uint8)).cast("B") for item in encoded]
@@ -105,9 +163,24 @@ class EncodeBatch:
             kept, {"rows": pyarrow.array(rows, pyarrow.large_binary()), **self._description(encoded)}
         )
 
-    def _encode(self, items: List[Any]) -> List[Embedding]:
-        images, videos = (None, items) if self._modality == "video" else (items, None)
-        return self._engine.encode(images, videos, dtype=self._dtype, on_error="record", fps=self._fps)
+    def _encode(self, items: List[_Item]) -> List[Embedding]:
+        """The embeddings of a group, in its order. A group has one video at most, so one rate."""
+        order = sorted(range(len(items)), key=lambda i: items[i].is_video)  # images come first
+        images = [items[i].media for i in order if not items[i].is_video]
+        videos = [items[i].media for i in order if items[i].is_video]
+        fps = next((item.fps for item in items if item.is_video), self._fps)
+        encoded = self._engine.encode(
+            images,
+            videos,
+            dtype=self._dtype,
+            on_error="record",
+            fps=fps,
+            mm_processor_kwargs=[items[i].kwargs() for i in order],
+        )
+        in_order: List[Any] = [None] * len(items)
+        for i, item in zip(order, encoded):
+            in_order[i] = item
+        return in_order
 
     def _description(self, encoded: List[Embedding]) -> Dict[str, pyarrow.Array]:
         integers = pyarrow.list_(pyarrow.int64())
@@ -119,8 +192,8 @@ class EncodeBatch:
             "key": pyarrow.array([item.key or None for item in encoded], pyarrow.string()),
             "error": pyarrow.array([_message(item) for item in encoded], pyarrow.string()),
         }
-        if self._modality == "video":
-            times = [item.timestamps for item in encoded]
+        if self._has_videos:
+            times = [item.timestamps if item.modality == "video" else None for item in encoded]
             columns["timestamps"] = pyarrow.array(times, pyarrow.list_(pyarrow.float64()))
             columns["retained"] = pyarrow.array([item.retained for item in encoded], integers)
         return columns
@@ -132,7 +205,7 @@ class EncodeBatch:
                 return name
         raise ValueError(f"expected a column {' or '.join(wanted)}, got {', '.join(batch.column_names)}")
 
-    def _groups(self, items: List[Any]) -> Iterator[Tuple[int, int]]:
+    def _groups(self, items: List[_Item]) -> Iterator[Tuple[int, int]]:
         """Ranges of items whose rows fit into a block, or of one with more. Items without rows start none."""
         begin, used = 0, 0
         for i, item in enumerate(items):
@@ -144,12 +217,16 @@ class EncodeBatch:
         if items:
             yield begin, len(items)
 
-    def _bytes_ahead(self, item: Any) -> int:
+    def _bytes_ahead(self, item: _Item) -> int:
         """Bytes of the rows to come; 0 for an image without a readable header, which has none."""
-        if self._modality == "video":
+        if item.is_video:
             return self._block_bytes
-        size = _image_size(item)
-        rows = self._rows_of_size(size) if size else 0
+        if item.options:
+            (rows,) = self._engine.plan_items([item.media], mm_processor_kwargs=item.kwargs()).rows
+            rows = rows or 0
+        else:
+            size = _image_size(item.media)
+            rows = self._rows_of_size(size) if size else 0
         return rows * self._engine.width * _ITEM_BYTES[self._dtype]
 
     def _plan(self, size: Tuple[int, int]) -> int:
@@ -177,7 +254,7 @@ class EncodeShards(EncodeBatch):
         self._output = os.fspath(output)
         os.makedirs(self._output, exist_ok=True)
 
-    def _table(self, kept: pyarrow.Table, items: List[Any]) -> pyarrow.Table:
+    def _table(self, kept: pyarrow.Table, items: List[_Item]) -> pyarrow.Table:
         paths: List[Optional[str]] = kept["path"].to_pylist() if "path" in kept.column_names else [None] * len(items)
         name = self._digest(paths, items) + ".safetensors"
         encoded = self._encode(items)
@@ -192,12 +269,14 @@ class EncodeShards(EncodeBatch):
         }
         return _with_columns(kept, {**pointers, **self._description(encoded)})
 
-    def _digest(self, paths: List[Optional[str]], items: List[Any]) -> str:
-        arguments = [os.path.abspath(self._model), self._modality, self._dtype, self._fps]
+    def _digest(self, paths: List[Optional[str]], items: List[_Item]) -> str:
+        arguments = [os.path.abspath(self._model), self._dtype]
         digest = hashlib.sha256(json.dumps([*arguments, self._options], sort_keys=True, default=str).encode())
         for path, item in zip(paths, items):
-            content = _state_of(item) if isinstance(item, str) else hashlib.sha256(item).hexdigest()
-            digest.update(json.dumps([path, content]).encode())
+            media = item.media
+            content = _state_of(media) if isinstance(media, str) else hashlib.sha256(media).hexdigest()
+            rate = item.fps if item.is_video else None
+            digest.update(json.dumps([path, content, item.modality, rate, item.options]).encode())
         return digest.hexdigest()[:32]
 
     def _file_of(
@@ -264,7 +343,66 @@ def _is_binary(batch: pyarrow.Table, column: str) -> bool:
     return bool(pyarrow.types.is_binary(kind) or pyarrow.types.is_large_binary(kind))
 
 
-def _items(batch: pyarrow.Table, column: str) -> List[Any]:
+def read_list(path: Path, **arguments: Any) -> "ray.data.Dataset":
+    """A list of `fovea encode` (docs/shards.md) as a dataset of the columns `path`, `type` ("image"
+    or "video"), `options` (mm_processor_kwargs as JSON, or null) and `fps` (or null): what
+    EncodeBatch(modality_column="type", options_column="options", fps_column="fps") takes. Relative
+    paths start at the folder of the list. `arguments` are those of ray.data.read_text. A line that
+    is wrong ends the run with a ValueError that shows it."""
+    folder = os.path.dirname(os.path.abspath(path))
+    lines = ray.data.read_text(os.fspath(path), **arguments)
+    return lines.flat_map(functools.partial(_listed, folder))
+
+
+def _listed(folder: str, row: Dict[str, Any]) -> List[Dict[str, Any]]:
+    """The item of a line; none of empty lines and comments."""
+    line = row["text"].removeprefix("\ufeff").strip(" \t\r")
+    if not line or line.startswith("#"):
+        return []
+    given = {"image": line}
+    if line.startswith("{"):
+        try:
+            given = {key: value for key, value in json.loads(line).items() if value is not None}
+        except ValueError as error:
+            raise ValueError(f"expected a JSON object, got {line}: {error}") from None
+    kinds = [kind for kind in _MODALITIES if kind in given]
+    unknown = given.keys() - {"image", "video", "fps", "mm_processor_kwargs"}
+    options = given.get("mm_processor_kwargs") or {}
+    fps = given.get("fps")
+    if len(kinds) != 1 or unknown or not isinstance(given[kinds[0]], str) or not isinstance(options, dict):
+        raise ValueError(f"expected image or video with a path, fps and mm_processor_kwargs, got {line}")
+    is_rate = isinstance(fps, (int, float)) and not isinstance(fps, bool) and fps > 0
+    if fps is not None and (kinds == ["image"] or not is_rate):
+        raise ValueError(f"fps: expected a number above 0, of a video, got {line}")
+    return [{
+        "path": os.path.join(folder, given[kinds[0]]),
+        "type": kinds[0],
+        "options": json.dumps(options, sort_keys=True) if options else None,
+        "fps": None if fps is None else float(fps),
+    }]
+
+
+def _texts(batch: pyarrow.Table, column: Optional[str]) -> List[Optional[str]]:
+    """The strings of a column that the caller named; nothing without a name."""
+    return _column(batch, column, (pyarrow.types.is_string, pyarrow.types.is_large_string), "strings")
+
+
+def _numbers(batch: pyarrow.Table, column: Optional[str]) -> List[Optional[float]]:
+    return _column(batch, column, (pyarrow.types.is_floating, pyarrow.types.is_integer), "numbers")
+
+
+def _column(batch: pyarrow.Table, column: Optional[str], kinds: Tuple[Any, ...], expected: str) -> List[Any]:
+    if column is None:
+        return []
+    if column not in batch.column_names:
+        raise ValueError(f"expected a column {column}, got {', '.join(batch.column_names)}")
+    kind = batch.schema.field(column).type
+    if not pyarrow.types.is_null(kind) and not any(is_kind(kind) for is_kind in kinds):
+        raise ValueError(f"column {column}: expected {expected}, got {kind}")
+    return list(batch[column].to_pylist())
+
+
+def _media(batch: pyarrow.Table, column: str) -> List[Any]:
     """Paths, or bytes that lie in the batch. Null becomes no bytes, which is an error of the item."""
     if _is_binary(batch, column):
         return [b"" if value is None else value for value in _values(batch[column])]
@@ -320,9 +458,12 @@ def _numpy_dtype(name: str) -> Any:
     return numpy.dtype(name)
 
 
-def _state_of(path: str) -> List[int]:
+def _state_of(path: str) -> List[Any]:
+    """Size and time of change of a file, and of all files of a folder."""
     try:
         state = os.stat(path)
+        if os.path.isdir(path):
+            return [state.st_mtime_ns, *(_state_of(os.path.join(path, name)) for name in sorted(os.listdir(path)))]
     except OSError:
         return []
     return [state.st_size, state.st_mtime_ns]
