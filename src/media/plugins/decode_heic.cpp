@@ -64,7 +64,7 @@ class HeicFile {
   }
 
   [[nodiscard]] const heif_image_handle* handle() const noexcept { return handle_.get(); }
-  /// Of the upright image.
+  /// Sides of the upright image.
   [[nodiscard]] std::int64_t width_px() const noexcept {
     return heif_image_handle_get_width(handle());
   }
@@ -125,7 +125,7 @@ ImageHeader read_heic_header(const EncodedImage& source, const MediaLimits&) {
       .turned_by_reader = true};
 }
 
-/// What the file says about colours counts, then what the bitstream says.
+/// The colours that the file names; without these, those of the bitstream.
 HevcColors colors_of(const HeicFile& file, HevcColors colors) {
   heif_color_profile_nclx* found = nullptr;
   const heif_error error = heif_image_handle_get_nclx_color_profile(file.handle(), &found);
@@ -191,7 +191,7 @@ DecodedHeic decode_planes(const HeicFile& file, std::string_view name) {
   return {std::move(owned), colors_of(file, scope.first_image()->colors)};
 }
 
-/// What becomes of alpha.
+/// The treatment of alpha.
 enum class Alpha : std::uint8_t { kNone, kComposited, kDivided, kIgnored };
 
 Alpha alpha_of(const HeicFile& file, MediaProfile profile) {

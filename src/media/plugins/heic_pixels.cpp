@@ -20,7 +20,7 @@ constexpr int kYCgCoMatrix = 8;
 constexpr float kStretchLuma = 1.1689f;
 constexpr float kStretchChroma = 1.1429f;
 
-/// What red and blue have of luma.
+/// The shares of red and blue in luma.
 struct LumaShares {
   float red;
   float blue;

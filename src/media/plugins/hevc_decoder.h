@@ -24,7 +24,7 @@ struct HevcImage {
   int height_px = 0;
 };
 
-/// What coded images may have.
+/// Limits of coded images.
 struct HevcLimits {
   std::int64_t pixels;         ///< each
   std::int64_t pixels_in_all;  ///< all together

@@ -7,16 +7,16 @@
 
 namespace fovea::media {
 
-/// What the NAL units of one coded image say about its cost, before any is decoded.
+/// The cost of one coded image, as its NAL units tell it before any is decoded.
 class HevcUnits {
  public:
   /// @param unit without its length, and with emulation prevention bytes.
   /// @throws Error(kCorruptData) for parameters of a sequence that end too early.
   void add(Bytes unit, std::string_view name);
 
-  /// Of the largest sequence; 0 before there is one.
+  /// Pixels of a picture of the largest sequence; 0 before there is one.
   [[nodiscard]] std::int64_t picture_pixels() const noexcept { return picture_pixels_; }
-  /// Of a sample, the most of all sequences; 0 before there is one.
+  /// Bits of a sample, the most of all sequences; 0 before there is one.
   [[nodiscard]] std::int64_t num_bits() const noexcept { return num_bits_; }
   [[nodiscard]] std::int64_t num_pictures() const noexcept { return num_pictures_; }
 
