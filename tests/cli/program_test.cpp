@@ -8,6 +8,7 @@ namespace fovea::cli {
 namespace {
 
 using ::testing::HasSubstr;
+using ::testing::Not;
 using ::testing::StartsWith;
 
 struct Result {
@@ -37,6 +38,14 @@ TEST(Program, HelpIsAResult) {
   const Result result = run({"plan", "--help"});
   EXPECT_EQ(result.code, 0);
   EXPECT_THAT(result.out, HasSubstr("Usage: fovea plan MODEL --sizes"));
+}
+
+TEST(Program, TheLongHelpHasTheFlagsThatAreSeldomChanged) {
+  EXPECT_THAT(run({"plan", "--help"}).out, Not(HasSubstr("--max-item-bytes")));
+  const Result all = run({"plan", "--help-all"});
+  EXPECT_EQ(all.code, 0);
+  EXPECT_THAT(all.out, HasSubstr("--max-item-bytes"));
+  EXPECT_THAT(all.out, HasSubstr("--max-image-pixels")) << "those of the short one, too";
 }
 
 TEST(Program, WrongUsageNamesTheHelpOfTheVerb) {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <optional>
+#include <utility>
 
 #include "cli/environment.h"
 
@@ -47,6 +48,27 @@ TEST(EngineFlags, NoneKeepsNothing) {
   EXPECT_EQ(verb.get_option("--cache-dir")->get_default_str(), "somewhere");
   verb.parse("--cache-dir none");
   EXPECT_EQ(flags.options.cache_dir, "");
+}
+
+TEST(RowDTypeFlag, TakesShortNamesAndHoldsFullOnes) {
+  for (const auto& [given, full] : {std::pair("bf16", "bfloat16"), std::pair("fp16", "float16"),
+                                    std::pair("f32", "float32"), std::pair("float16", "float16")}) {
+    CLI::App verb;
+    std::string dtype;
+    add_row_dtype(verb, dtype, "");
+    verb.parse(std::string("--dtype ") + given);
+    EXPECT_EQ(dtype, full);
+  }
+  CLI::App verb;
+  std::string dtype;
+  add_row_dtype(verb, dtype, "");
+  EXPECT_THROW(verb.parse("--dtype fp8"), CLI::ValidationError);
+}
+
+TEST(EngineFlags, TakeShortNamesOfElementTypes) {
+  EXPECT_EQ(engine_flags({"bf16", "--dtype-compute"}).options.dtype_compute,
+            ComputeDType::kBFloat16);
+  EXPECT_THROW((void)engine_flags({"f16", "--dtype-compute"}), CLI::ValidationError);
 }
 
 TEST(EngineFlags, OfGraphsSetTheirOptions) {
