@@ -5,6 +5,7 @@ import base64
 import concurrent.futures
 import io
 import json
+import os
 import socket
 import subprocess
 import sys
@@ -232,9 +233,13 @@ def test_info_and_health(client, engine):
 
 
 def publish(url, key, path, **options):
-    """Has a server publish rows of an image, as the proxy of vLLM does. `options` stand beside the
-    messages."""
-    part = {"type": "image_url", "image_url": {"url": data_url(path)}, "uuid": key}
+    """Has a server publish rows of an image, or of the video whose frames are in a folder, as the
+    proxy of vLLM does. `options` stand beside the messages."""
+    if os.path.isdir(path):
+        frames = [data_url(os.path.join(path, name)).split(",")[1] for name in sorted(os.listdir(path))]
+        part = {"type": "video_url", "video_url": {"url": "data:video/jpeg;base64," + ",".join(frames)}, "uuid": key}
+    else:
+        part = {"type": "image_url", "image_url": {"url": data_url(path)}, "uuid": key}
     body = {"messages": [{"role": "user", "content": [part]}], **options}
     request = urllib.request.Request(
         url + "/v1/chat/completions", json.dumps(body).encode(), {"Content-Type": "application/json"}

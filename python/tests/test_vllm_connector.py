@@ -227,6 +227,28 @@ def test_rows_of_a_folder_are_mapped_while_the_server_is_stopped(connector, prog
     assert torch.equal(cache["mapped"], item.torch())
 
 
+@pytest.mark.parametrize("way", ["http", "folder"])
+def test_rows_of_videos_are_found_as_those_of_images(connector, program, tmp_path, way):
+    frames = MODEL / "video_frames"
+    folder = str(tmp_path) if way == "folder" else None
+    with served(program, MODEL, *(["--ec-dir", folder] if folder else [])) as url:
+        publish(url, "clip", frames)
+        with Client(url) as client:
+            (item,) = client.encode(videos=frames)
+        scheduler = connector(fovea_urls=[url], **({"ec_dir": folder} if folder else {}))
+        rows = scheduled(scheduler, request_of("clip", item.shape[0])).rows["clip"]
+        assert (rows.dtype, rows.shape) == (item.dtype, item.shape)
+
+
+def test_rows_of_videos_reach_the_worker(connector, server):
+    torch = pytest.importorskip("torch")
+    publish(server, "video", MODEL / "video_frames")
+    with Client(server) as client:
+        (item,) = client.encode(videos=MODEL / "video_frames")
+    loads = scheduled(connector(fovea_urls=[server]), request_of("video", item.shape[0]))
+    assert torch.equal(loaded(connector("WORKER", fovea_urls=[server]), loads)["video"], item.torch())
+
+
 @pytest.mark.parametrize(
     "parallel", [{"distributed_executor_backend": "ray"}, {"pipeline_parallel_size": 2}]
 )
