@@ -20,7 +20,7 @@
 namespace fovea::media {
 namespace {
 
-thread_local HevcScope* current_scope = nullptr;
+thread_local HevcScope* current_scope = nullptr;  // NOLINT(*-avoid-non-const-global-variables)
 
 constexpr heif_error kNoError{heif_error_Ok, heif_suberror_Unspecified, "Success"};
 constexpr heif_error kFailed{heif_error_Decoder_plugin_error, heif_suberror_Unspecified,
