@@ -22,7 +22,7 @@ constexpr std::array kPluginFormats{
     PluginFormat{ImageFormat::kGif, "GIF", "gif", "libgif-dev"},
     PluginFormat{ImageFormat::kTiff, "TIFF", "tiff", "libtiff-dev"},
     PluginFormat{ImageFormat::kAvif, "AVIF", "avif", "libavif-dev"},
-    PluginFormat{ImageFormat::kHeic, "HEIC", "heic", "libheif-dev and libde265-dev"},
+    PluginFormat{ImageFormat::kHeic, "HEIC", "heic", "libheif-dev"},
 };
 
 /// A plugin, or the reason why there is none.
