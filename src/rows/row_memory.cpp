@@ -1,5 +1,6 @@
 // Memory of Embedding::data.
 #include <sys/mman.h>
+#include <unistd.h>
 
 #include <cstdint>
 #include <cstring>
@@ -20,10 +21,16 @@ constexpr std::size_t round_up(std::size_t bytes, std::size_t unit) {
   return (bytes + unit - 1) / unit * unit;
 }
 
+/// Of this system: 4 KB on x86, up to 64 KB on ARM.
+std::size_t page_bytes() {
+  static const auto bytes = static_cast<std::size_t>(sysconf(_SC_PAGESIZE));
+  return bytes;
+}
+
 /// Bytes to map: whole huge pages where that adds less than half of one.
 std::size_t mapped_bytes(std::size_t bytes) {
   const bool nearly_whole = bytes % kHugePage >= kHugePage / 2;
-  return round_up(bytes, nearly_whole ? kHugePage : 4096);
+  return round_up(bytes, nearly_whole ? kHugePage : page_bytes());
 }
 
 /// Maps memory that begins at a huge page: more than that, and then unmaps both ends.
