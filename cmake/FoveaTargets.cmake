@@ -117,11 +117,15 @@ function(fovea_test name)
   if(NOT arg_SHARDS)
     set(arg_SHARDS 1)
   endif()
+  set(seconds 1800)
+  if(CMAKE_CROSSCOMPILING)  # an emulator takes many times as long
+    set(seconds 36000)
+  endif()
   foreach(shard RANGE 1 ${arg_SHARDS})
     math(EXPR index "${shard} - 1")
     add_test(NAME ${name}.${shard} COMMAND ${target})
     # Tests ask for memory that no machine has; the allocators of sanitizers are to refuse, not to end.
-    set_tests_properties(${name}.${shard} PROPERTIES LABELS "${arg_LABELS}" TIMEOUT 1800 COST ${arg_SHARDS}
+    set_tests_properties(${name}.${shard} PROPERTIES LABELS "${arg_LABELS}" TIMEOUT ${seconds} COST ${arg_SHARDS}
       ENVIRONMENT "GTEST_TOTAL_SHARDS=${arg_SHARDS};GTEST_SHARD_INDEX=${index};\
 FOVEA_TEST_RECORD=${PROJECT_BINARY_DIR}/cases/${name}.${shard};ASAN_OPTIONS=allocator_may_return_null=1;TSAN_OPTIONS=allocator_may_return_null=1")
   endforeach()

@@ -1,6 +1,7 @@
 // The main function of all test programs. A case that runs for longer than five minutes ends the
-// program. The file that FOVEA_TEST_RECORD names tells which cases started and how each ended, also
-// if the program died: scripts/stages.sh counts them.
+// program, or than FOVEA_TEST_CASE_SECONDS says, for processors that are emulated. The file that
+// FOVEA_TEST_RECORD names tells which cases started and how each ended, also if the program died:
+// scripts/stages.sh counts them.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -13,11 +14,15 @@
 
 namespace {
 
-constexpr unsigned kSecondsOfACase = 300;
+unsigned seconds_of_a_case() {
+  const char* const text = std::getenv("FOVEA_TEST_CASE_SECONDS");
+  return text == nullptr ? 300 : static_cast<unsigned>(std::stoul(text));
+}
 
 /// Handles SIGALRM, so it calls functions only that are safe in a signal handler.
 void end_program(int /*signal*/) {
-  constexpr std::string_view message = "\nThe case that runs has taken 300 s: the program ends.\n";
+  constexpr std::string_view message =
+      "\nThe case that runs has taken too long: the program ends.\n";
   [[maybe_unused]] const ssize_t written = ::write(STDERR_FILENO, message.data(), message.size());
   std::abort();
 }
@@ -26,13 +31,14 @@ void end_program(int /*signal*/) {
 class CaseRecord : public testing::EmptyTestEventListener {
  public:
   /// Empties the file. Without a path it records nothing.
-  explicit CaseRecord(const char* path) : path_(path == nullptr ? "" : path) {
+  explicit CaseRecord(const char* path)
+      : path_(path == nullptr ? "" : path), seconds_of_a_case_(seconds_of_a_case()) {
     if (!path_.empty()) std::ofstream{path_};
   }
 
   void OnTestStart(const testing::TestInfo& info) override {
     note("started", info);
-    ::alarm(kSecondsOfACase);
+    ::alarm(seconds_of_a_case_);
   }
   void OnTestEnd(const testing::TestInfo& info) override {
     ::alarm(0);
@@ -48,6 +54,7 @@ class CaseRecord : public testing::EmptyTestEventListener {
   }
 
   std::string path_;
+  unsigned seconds_of_a_case_;
 };
 
 }  // namespace
