@@ -67,7 +67,7 @@ std::string rows_line(const std::vector<const Embedding*>& done) {
   const double middle = median(rows);  // moves them
   const auto [least, most] = std::ranges::minmax_element(rows, {}, &Measured::value);
   return "rows    " + std::to_string(sum) + ": from " + fixed(least->value, 0) + " to " +
-         fixed(most->value, 0) + " of an item, in the middle " + fixed(middle, 0) + "\n";
+         fixed(most->value, 0) + " of an item, median " + fixed(middle, 0) + "\n";
 }
 
 std::string stages_table(const std::vector<const Embedding*>& done) {
@@ -101,8 +101,8 @@ std::string difference_line(std::span<const Embedding> items,
     return !std::isnan(a.value) && (std::isnan(b.value) || a.value < b.value);
   };
   const Measured worst = *std::ranges::max_element(known, is_less);
-  return "differs at most " + difference_text(worst.value) + ", " + item_name(*worst.item) + ", of " +
-         counted(std::ssize(known), "item") + " with reference rows\n";
+  return "differs at most " + difference_text(worst.value) + ", " + item_name(*worst.item) +
+         ", of " + counted(std::ssize(known), "item") + " with reference rows\n";
 }
 
 }  // namespace

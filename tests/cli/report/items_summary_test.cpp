@@ -31,7 +31,7 @@ std::vector<Embedding> four_items() {
 TEST(ItemsSummary, CountsItemsAndTheirRows) {
   const std::string text = items_summary(four_items(), {});
   EXPECT_THAT(text, HasSubstr("items   5: 3 images and 1 video, 1 failed\n"));
-  EXPECT_THAT(text, HasSubstr("rows    55: from 3 to 40 of an item, in the middle 7\n"));
+  EXPECT_THAT(text, HasSubstr("rows    55: from 3 to 40 of an item, median 7\n"));
   EXPECT_THAT(text, Not(HasSubstr("differs")));
 }
 
