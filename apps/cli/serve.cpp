@@ -60,7 +60,6 @@ serve::ProxyRules proxy_rules(const ServeFlags& flags) {
 /// The headers and proxies of fetches.
 void set_fetch_options(const ServeFlags& flags, serve::MediaSourceOptions& media) {
   for (const std::string& header : flags.media_headers) media.headers.add(header, "--media-header");
-  if (!flags.media_headers_file.empty()) media.headers.read(flags.media_headers_file);
   media.proxies = proxy_rules(flags);
   media.proxy_looks_up = flags.media_proxy_lookup == "proxy";
   if (media.proxy_looks_up && flags.media_proxy.empty()) {

@@ -67,7 +67,9 @@ class Running {
         admission_(with_keys_of_file(options_.admission, files), service_),
         router_(make_router()),
         server_(http_options(), server_parts(files)),
-        reader_(reader) {}
+        reader_(reader) {
+    media_.use_headers(files.media_headers);
+  }
   /// Handlers run on threads of the service, and use what comes after it here.
   ~Running() {
     server_.stop(milliseconds(0));
@@ -224,6 +226,7 @@ void Running::use_fresh_files() {
     const std::optional<ServerFiles> fresh = reader_.take();
     if (!fresh) return;
     if (fresh->tls) server_.use_tls(*fresh->tls);
+    media_.use_headers(fresh->media_headers);
     admission_.set_keys(all_keys(options_.admission.api_keys, *fresh),
                         options_.admission.admin_keys);
     log_.write(LogLevel::kInfo, "reloaded");
@@ -265,7 +268,8 @@ int serve(ServeOptions options, LogSink& log) {
   const Signals signals;
   // A file of a network may hang for ever, and signals are blocked by now.
   FilesReader reader(
-      [paths = ServerPaths{options.api_key_file, options.http.tls}] { return read_files(paths); });
+      [paths = ServerPaths{options.api_key_file, options.http.tls, options.media_headers_file,
+                           options.media.headers}] { return read_files(paths); });
   reader.start();
   const std::optional<ServerFiles> files = reader.wait(signals);
   if (files) Running(std::move(options), *files, reader, log).run(signals);

@@ -22,6 +22,8 @@ struct ServeOptions {
   MediaSourceOptions media;
   AdmissionOptions admission;
   std::string api_key_file;  ///< as keys_in() has it, read again at SIGHUP; empty: none
+  /// More headers of fetches, as FetchHeaders::read() has them, read again at SIGHUP; empty: none.
+  std::string media_headers_file;
   CallLimits limits;
   std::int64_t row_store_bytes = std::int64_t{1} << 30;  ///< of rows behind /v1/cache
   std::optional<PublisherOptions> publisher;             ///< absent: no folder is written to
@@ -39,7 +41,7 @@ struct ServeOptions {
 ///
 /// Listens at once; the model loads in the background. A first signal: readiness falls, after
 /// drain_delay nothing new is accepted, what runs gets its reply within shutdown_timeout. A second
-/// one ends the process at once. SIGHUP reads keys and certificates again.
+/// one ends the process at once. SIGHUP reads keys, certificates and headers of fetches again.
 /// @param log takes what happens, and must outlive the call.
 /// @return 0 after a signal. @throws Error if the address cannot be had, options are wrong, or the
 /// model cannot be loaded.

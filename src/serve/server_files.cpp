@@ -26,6 +26,8 @@ ServerFiles read_files(const ServerPaths& paths) {
   ServerFiles files;
   if (!paths.api_keys.empty()) files.api_keys = keys_in(paths.api_keys);
   if (paths.tls) files.tls = read_tls(*paths.tls);
+  files.media_headers = paths.more_media_headers;
+  if (!paths.media_headers.empty()) files.media_headers.read(paths.media_headers);
   return files;
 }
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "serve/http/server.h"
+#include "serve/media/fetch_headers.h"
 
 namespace fovea::serve {
 
@@ -12,15 +13,18 @@ namespace fovea::serve {
 struct ServerPaths {
   std::string api_keys;  ///< empty: none
   std::optional<TlsFiles> tls;
+  std::string media_headers;        ///< as FetchHeaders::read() has it; empty: none
+  FetchHeaders more_media_headers;  ///< beside those of the file
 };
 
 /// The contents of these files.
 struct ServerFiles {
   std::vector<std::string> api_keys;
   std::optional<TlsTexts> tls;
+  FetchHeaders media_headers;  ///< of the file and beside it
 };
 
-/// @throws as keys_in() and read_tls().
+/// @throws as keys_in(), read_tls() and FetchHeaders::read().
 [[nodiscard]] ServerFiles read_files(const ServerPaths& paths);
 
 /// Keys of a file, one per line; empty lines and those that begin with '#' are none.

@@ -240,9 +240,9 @@ void add_source_flags(CLI::App& verb, ServeFlags& flags) {
                   "Header of all fetches, 'Name: value'; may be repeated")
       ->type_name("HEADER")
       ->group(kSourceGroup);
-  verb.add_option("--media-headers-file", flags.media_headers_file,
+  verb.add_option("--media-headers-file", flags.options.media_headers_file,
                   "JSON with headers by origin, credentials among them, that only its owner and "
-                  "group can read")
+                  "group can read; read again at SIGHUP")
       ->type_name("FILE")
       ->group(kSourceGroup);
   verb.add_option("--media-proxy", flags.media_proxy,

@@ -30,7 +30,6 @@ struct ServeFlags {
   std::string url_policy = "public";
   std::string allowed_domains;
   std::vector<std::string> media_headers;
-  std::string media_headers_file;
   std::string media_proxy;
   std::string media_no_proxy;
   std::string media_proxy_lookup = "here";

@@ -79,6 +79,7 @@ struct Fetcher::Limits {
 Fetcher::Fetcher(const MediaSourceOptions& options, FetcherHooks hooks)
     : options_(options),
       hooks_(std::move(hooks)),
+      headers_(std::make_shared<const FetchHeaders>(options.headers)),
       turns_(options.max_fetches, most_waiting(options),
              [this](std::function<void()> task) { workers_.run(std::move(task)); }),
       lookup_(hooks_.ask, options.max_fetches),
@@ -102,6 +103,17 @@ void Fetcher::fetch(Fetch fetch, Done done) {
     done(std::move(fetched), error);
   };
   if (!turns_.add(shared->client, task)) throw busy("too many fetches of media wait", *shared);
+}
+
+void Fetcher::use_headers(FetchHeaders headers) {
+  auto fresh = std::make_shared<const FetchHeaders>(std::move(headers));
+  const std::lock_guard lock(mutex_);
+  headers_ = std::move(fresh);
+}
+
+std::shared_ptr<const FetchHeaders> Fetcher::headers() const {
+  const std::lock_guard lock(mutex_);
+  return headers_;
 }
 
 Fetched Fetcher::run(const Fetch& fetch, const std::shared_ptr<void>& place) {
@@ -128,17 +140,18 @@ TransferReply Fetcher::hop(const Url& url, const Fetch& fetch, const Limits& lim
     room.push_back(options_.take_room(bytes));
     return room.back() != nullptr;
   };
+  const std::shared_ptr<const FetchHeaders> headers = this->headers();
   const Url* const proxy = options_.proxies.find(url);
   std::optional<ProxyHop> proxy_hop;
   if (proxy != nullptr) {
     proxy_hop = ProxyHop{.url = *proxy,
                          .addresses = lookup(*proxy, fetch, limits),
-                         .headers = options_.headers.of_proxy(*proxy)};
+                         .headers = headers->of_proxy(*proxy)};
     if (proxy_hop->addresses.empty()) throw failed(fetch, "the proxy has no address");
   }
   TransferReply reply = get({.url = url,
                              .addresses = addresses(url, proxy != nullptr, fetch, limits),
-                             .headers = options_.headers.of(url),
+                             .headers = headers->of(url),
                              .proxy = std::move(proxy_hop),
                              .max_bytes = fetch.max_bytes,
                              .connect_timeout = options_.connect_timeout,

@@ -6,6 +6,7 @@
 #include <exception>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -71,6 +72,9 @@ class Fetcher {
   /// @throws ApiError(429, "queue_full") if too many wait already; `done` is not called then.
   void fetch(Fetch fetch, Done done);
 
+  /// Headers of the hops to come, in place of MediaSourceOptions::headers.
+  void use_headers(FetchHeaders headers);
+
  private:
   struct Limits;
   using Room = std::vector<std::shared_ptr<void>>;
@@ -87,8 +91,12 @@ class Fetcher {
   void check_outcome(TransferReply::Outcome outcome, const Fetch& fetch,
                      const Limits& limits) const;
 
+  [[nodiscard]] std::shared_ptr<const FetchHeaders> headers() const;
+
   MediaSourceOptions options_;
   FetcherHooks hooks_;
+  mutable std::mutex mutex_;  // guards headers_
+  std::shared_ptr<const FetchHeaders> headers_;
   std::stop_source ends_;
   FairTasks turns_;
   HostLookup lookup_;

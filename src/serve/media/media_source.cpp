@@ -159,6 +159,10 @@ MediaSource::MediaSource(MediaSourceOptions options)
 
 MediaSource::~MediaSource() = default;
 
+void MediaSource::use_headers(FetchHeaders headers) {
+  if (impl_->fetcher) impl_->fetcher->use_headers(std::move(headers));
+}
+
 void MediaSource::resolve(std::vector<MediaReference> references, const CallBounds& bounds,
                           const std::string& client, Done done) {
   ResolvedMedia media;

@@ -42,7 +42,7 @@ struct MediaSourceOptions {
   std::vector<std::string> allowed_domains;  ///< "example.org", "*.example.org"; lower case
   std::vector<std::uint16_t> allowed_ports{80, 443};
   std::string allowed_local_path;  ///< folder for file: URLs; empty: none
-  FetchHeaders headers;      ///< of fetches, beside the transport's own
+  FetchHeaders headers;            ///< of fetches, beside the transport's own
   ProxyRules proxies;
   /// The proxy looks names up, so that addresses cannot be checked: not with kPublic.
   bool proxy_looks_up = false;
@@ -112,6 +112,9 @@ class MediaSource {
   /// @param bounds end the fetches. @param client whose fetches they are (Client::name).
   void resolve(std::vector<MediaReference> references, const CallBounds& bounds,
                const std::string& client, Done done);
+
+  /// Headers of the fetches to come, in place of those of the options.
+  void use_headers(FetchHeaders headers);
 
   [[nodiscard]] const MediaSourceOptions& options() const noexcept;
 

@@ -3,6 +3,7 @@ import http.server
 import json
 import os
 import resource
+import signal
 import socket
 import subprocess
 import tempfile
@@ -10,7 +11,7 @@ import threading
 import unittest
 
 from served import (IMAGES, MODEL, PHOTO, PROGRAM, Reply, Served, data_url, encoded_by_program, image,
-                    main, read, tensors_of)
+                    main, read, tensors_of, wait_until)
 
 
 class Pictures(http.server.BaseHTTPRequestHandler):
@@ -130,10 +131,17 @@ class Headers(unittest.TestCase):
                 url = f"http://127.0.0.1:{elsewhere.port}/"
                 reply = encode(server, url + PHOTO, url + f"to/127.0.0.1:{other.port}/{PHOTO}")
                 self.assertEqual(reply.status, 200, reply.body)
+                for text, event in (("{", "not reloaded"), (json.dumps({url[:-1]: {"Authorization": "new"}}), "reloaded")):
+                    with open(secrets, "w", encoding="utf-8") as file:
+                        file.write(text)
+                    count = server.text_of_log().count(event)
+                    server.process.send_signal(signal.SIGHUP)
+                    wait_until(lambda: server.text_of_log().count(event) > count)
+                    self.assertEqual(encode(server, url + PHOTO).status, 200)
                 self.assertEqual(server.end(), 0)
                 self.assertNotIn("s3cret", server.text_of_log())
             self.assertEqual([(seen["User-Agent"], seen.get("Authorization")) for seen in elsewhere.seen],
-                             [("me/1.0", "Bearer s3cret")] * 2)
+                             [("me/1.0", "Bearer s3cret")] * 3 + [("me/1.0", "new")])
             self.assertEqual([(seen["User-Agent"], seen.get("Authorization")) for seen in other.seen],
                              [("me/1.0", None)])
 
