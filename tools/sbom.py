@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """Lists what a build is made of, as CycloneDX 1.5 in JSON: a software bill of materials.
 
-    python3 tools/sbom.py build/release -o fovea.cdx.json --version 0.1.0 [--target fovea_cli ...]
+    python3 tools/sbom.py build/release -o fovea.cdx.json --version 0.1.0 [--target fovea_cli ...] [--part FOLDER ...]
 
 BUILD is a folder that ninja has built TARGETs in (default: all that are installed). Nothing is written by hand: the
 headers come from what the compiler read, the libraries from what the linker got, both as ninja knows them, and dpkg says
 which package each belongs to. A component is a source package of the distribution, with its version, its licences as
 debian/copyright has them for all files, and how it gets in: "linked" as a shared library, "static" as an archive,
-"headers" alone. Headers of a Python package (nanobind) are found by their folder. The same build gives the same file.
+"headers" alone. Headers of a Python package (nanobind) are found by their folder, and what was built
+of a source package of the distribution in a FOLDER whose file `version` holds its version, by a name like `wheel-curl`. The same build gives the same file.
 Needs ninja and dpkg, and nothing of Python but its standard library.
 """
 
@@ -89,9 +90,13 @@ def sources_of(packages):
 
 
 def licence_of(package):
+    return licence_in(Path("/usr/share/doc", package, "copyright"))
+
+
+def licence_in(path):
     """The licences that debian/copyright gives for all files ("Files: *"), or None."""
     try:
-        text = Path("/usr/share/doc", package, "copyright").read_text(encoding="utf-8", errors="replace")
+        text = path.read_text(encoding="utf-8", errors="replace")
     except OSError:
         return None
     for stanza in re.split(r"\n\s*\n", text):
@@ -136,6 +141,21 @@ def debian_components(paths):
     return components
 
 
+def part_components(paths, folders):
+    """Libraries that were built of source packages, by the folders they were built in."""
+    components = {}
+    for folder in map(Path, folders):
+        root = str(folder.resolve()) + os.sep
+        used = [path for path in paths if os.path.realpath(path).startswith(root)]
+        if not used:
+            continue
+        licence = licence_in(folder / "source" / "debian" / "copyright")
+        way = max(map(how, used), key=STRENGTH.__getitem__)
+        version = (folder / "version").read_text(encoding="utf-8").strip()
+        components[folder.name.split("-", 1)[-1]] = {"version": version, "how": way, "licence": licence}
+    return components
+
+
 def component(name, purl, version, way, licence):
     result = {"type": "library", "bom-ref": purl, "name": name, "purl": purl}
     if version:
@@ -146,13 +166,14 @@ def component(name, purl, version, way, licence):
     return result
 
 
-def components_of(build, source, targets):
+def components_of(build, source, targets, parts):
     inputs = inputs_of(build, targets)
     headers = headers_of(build, [path for path in inputs if path.endswith(".o")])
     libraries = [path for path in inputs if re.search(r"\.(so[.\d]*|a)$", path)]
-    paths = outside(headers | set(libraries), build, source)
+    used = headers | set(libraries)
+    paths = outside(used, build, source)
     result = []
-    for name, entry in debian_components(paths).items():
+    for name, entry in {**debian_components(paths), **part_components(used, parts)}.items():
         purl = f"pkg:deb/debian/{name}@{entry['version'].replace('+', '%2B').replace('~', '%7E')}?arch=source"
         result.append(component(name, purl, entry["version"], entry["how"], entry["licence"]))
     for name, version in sorted({found for found in map(python_package, paths) if found}, key=str):
@@ -189,6 +210,7 @@ def main():
     parser.add_argument("build", help="folder that ninja has built in")
     parser.add_argument("-o", "--output", required=True, help="file to write")
     parser.add_argument("--target", action="append", help="what it is the list of; may be given again")
+    parser.add_argument("--part", action="append", default=[], help="folder that a source package was built in")
     parser.add_argument("--name", default="fovea")
     parser.add_argument("--version", required=True)
     arguments = parser.parse_args()
@@ -196,7 +218,7 @@ def main():
     targets = known_targets(arguments.build, arguments.target or DEFAULT_TARGETS)
     if not targets:
         sys.exit(f"{arguments.build}: expected a build of {', '.join(arguments.target or DEFAULT_TARGETS)}, found none")
-    components = components_of(arguments.build, source, targets)
+    components = components_of(arguments.build, source, targets, arguments.part)
     text = json.dumps(document(arguments.name, arguments.version, components), indent=2) + "\n"
     Path(arguments.output).write_text(text, encoding="utf-8")
     print(f"{arguments.output}: {len(components)} components of {', '.join(targets)}")
