@@ -61,10 +61,10 @@ struct PullOptions {
 /// @param name that is_hub_name. @returns the directory for Engine::load().
 /// @throws Error(kNotFound) if there is no such model, revision or weights; Error(kInvalidArgument)
 /// for a name that is none and where a token is missing or refused; Error(kUnsupported) for models
-/// of no family of Fovea, before weights are downloaded, and in builds without libcurl;
-/// Error(kUnavailable) if the hub does not answer, and where HF_HUB_OFFLINE is set;
-/// Error(kCorruptData) if a file is not what the hub said; Error(kIo), also if the disk has too
-/// little room; Error(kCancelled), Error(kDeadline).
+/// of no family of Fovea, before weights are downloaded, for redirects and certificates that are
+/// not trusted, and in builds without libcurl; Error(kUnavailable) if the hub does not answer, and
+/// where HF_HUB_OFFLINE is set; Error(kCorruptData) if a file is not what the hub said; Error(kIo),
+/// also if the disk has too little room; Error(kCancelled), Error(kDeadline).
 [[nodiscard]] FOVEA_API std::string pull_model(const std::string& name,
                                                const PullOptions& options = {},
                                                const CallBounds& bounds = {});

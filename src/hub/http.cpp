@@ -53,6 +53,18 @@ void add_header(HttpHead& head, std::string_view line) {
       value.substr(std::min(value.find_first_not_of(" \t"), value.size()));
 }
 
+/// Whether trust or a redirect failed, which another try does not change.
+bool is_lasting(CURLcode code) {
+  return code == CURLE_PEER_FAILED_VERIFICATION || code == CURLE_SSL_CACERT_BADFILE ||
+         code == CURLE_TOO_MANY_REDIRECTS || code == CURLE_UNSUPPORTED_PROTOCOL ||
+         code == CURLE_URL_MALFORMAT;
+}
+
+std::string problem_of(CURLcode code) {
+  if (code != CURLE_UNSUPPORTED_PROTOCOL) return curl_easy_strerror(code);
+  return "it leads to an address that is not followed: from https only https is";
+}
+
 }  // namespace
 
 std::string HttpHead::header(std::string_view name) const {
@@ -192,7 +204,9 @@ HttpEnd HttpSession::perform(const HttpRequest& request, const HttpEvents& event
   const CURLcode code = curl_easy_perform(impl_->easy.get());
   if (impl_->failure) std::rethrow_exception(impl_->failure);
   const bool is_complete = code == CURLE_OK || impl_->is_unwanted;
-  return {.head = std::move(impl_->head), .problem = is_complete ? "" : curl_easy_strerror(code)};
+  return {.head = std::move(impl_->head),
+          .problem = is_complete ? "" : problem_of(code),
+          .is_lasting = !is_complete && is_lasting(code)};
 }
 
 }  // namespace fovea::hub

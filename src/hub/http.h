@@ -37,8 +37,9 @@ struct HttpEvents {
 
 /// How a request has ended.
 struct HttpEnd {
-  HttpHead head;        ///< its status is 0 if there was no reply
-  std::string problem;  ///< why the connection failed, in words; empty: the reply is complete
+  HttpHead head;            ///< its status is 0 if there was no reply
+  std::string problem;      ///< why the connection failed, in words; empty: the reply is complete
+  bool is_lasting = false;  ///< another try would fail in the same way
 };
 
 /// Sends requests over connections that are used again. Proxies are those of the environment

@@ -221,6 +221,7 @@ std::string Repository::read(const HubFile& file, std::uint64_t begin, const Sin
                       left -= bytes.size();
                       sink.add(bytes);
                     }});
+  FOVEA_CHECK(!end.is_lasting, kUnsupported, file.url, ": ", end.problem);
   return end.problem;
 }
 

@@ -48,7 +48,8 @@ class Repository {
     std::function<void(std::span<const std::byte> bytes)> add;
   };
   /// Gets a file from a byte on. @returns why the connection ended early, or "".
-  /// @throws as snapshot, and what the sink throws.
+  /// @throws as snapshot, Error(kUnsupported) for what another try would not change, a host that is
+  /// not trusted for example, and what the sink throws.
   [[nodiscard]] std::string read(const HubFile& file, std::uint64_t begin, const Sink& sink);
 
  private:

@@ -90,6 +90,12 @@ TEST_F(HubDownload, ConnectionsThatBreakAreMadeAgain) {
   EXPECT_THAT(downloads()[3], HasSubstr("Range: bytes=60001-"));
 }
 
+TEST_F(HubDownload, RedirectsWithoutEndAreNotTriedAgain) {
+  hub_.files.at(kName).location = file().url;
+  expect_error(ErrorCode::kUnsupported, "redirects", [&] { get(); });
+  EXPECT_THAT(downloads(), SizeIs(6));
+}
+
 TEST_F(HubDownload, BeginsAnewWhereTheHubKnowsNoRanges) {
   hub_.has_ranges = false;
   hub_.cuts = {10'000};
