@@ -59,7 +59,7 @@ std::string small_file(const std::string& path) {
 
 std::string token_of_environment(const std::string& file) {
   for (const char* name : {"HF_TOKEN", "HUGGING_FACE_HUB_TOKEN"}) {
-    if (const std::string token(trimmed(variable(name))); !token.empty()) return token;
+    if (std::string token(trimmed(variable(name))); !token.empty()) return token;
   }
   return is_set("HF_HUB_DISABLE_IMPLICIT_TOKEN") || file.empty() ? "" : small_file(file);
 }
