@@ -13,12 +13,12 @@ function(fovea_embed target file name)
 
 namespace fovea::embedded {
 namespace {
-constexpr char kBytes[] = {
+constexpr char kBytesOf@name@[] = {
 @bytes@};
 }  // namespace
 
 extern const std::string_view @name@;
-constinit const std::string_view @name@(kBytes, sizeof(kBytes));
+constinit const std::string_view @name@(kBytesOf@name@, sizeof(kBytesOf@name@));
 }  // namespace fovea::embedded
 ]])
   target_sources(${target} PRIVATE ${source})

@@ -178,7 +178,7 @@ Router Running::make_router() {
                             .forwarder = forwarder_ ? &*forwarder_ : nullptr,
                             .http = [this] { return server_.stats(); },
                             .build_id = options_.build_id}));
-  router.add(page_route());
+  add(page_routes());
   router.add(openapi_route(router_));
   return router;
 }

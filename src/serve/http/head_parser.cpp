@@ -64,6 +64,7 @@ void parse_request_line(std::string_view line, RequestHead& head, Framing& frami
   framing.keep_alive = !framing.is_http_1_0;
   if (!is_token(method)) throw malformed("the method is none");
   head.method = method;
+  head.path = target.substr(0, target.find('?'));  // errors have the form of its protocol
   Target parts = split_target(target);
   head.path = std::move(parts.path);
   head.query = std::move(parts.query);

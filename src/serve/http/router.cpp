@@ -34,22 +34,23 @@ bool takes(const Route& route, std::string_view method) {
 
 }  // namespace
 
-Route get_route(std::string pattern, std::function<Reply(const PathArguments&)> answer) {
+Route get_route(std::string pattern, RouteText text,
+                std::function<Reply(const PathArguments&)> answer) {
   return {.method = "GET",
           .pattern = std::move(pattern),
-          .handler = [answer = std::move(answer)](const std::shared_ptr<Exchange>& exchange,
-                                                  const PathArguments& names) {
-            exchange->reply(answer(names));
-          }};
+          .handler = [answer = std::move(answer)](
+                         const std::shared_ptr<Exchange>& exchange,
+                         const PathArguments& names) { exchange->reply(answer(names)); },
+          .text = std::move(text)};
 }
 
-Route get_route(std::string pattern, std::function<Reply()> answer) {
-  return get_route(std::move(pattern),
+Route get_route(std::string pattern, RouteText text, std::function<Reply()> answer) {
+  return get_route(std::move(pattern), std::move(text),
                    [answer = std::move(answer)](const PathArguments&) { return answer(); });
 }
 
-Route probe_route(std::string pattern, std::function<Reply()> answer) {
-  Route route = get_route(std::move(pattern), std::move(answer));
+Route probe_route(std::string pattern, RouteText text, std::function<Reply()> answer) {
+  Route route = get_route(std::move(pattern), std::move(text), std::move(answer));
   route.is_instant = true;
   return route;
 }

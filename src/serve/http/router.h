@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "serve/http/exchange.h"
+#include "serve/text/schema.h"
 
 namespace fovea::serve {
 
@@ -27,6 +28,27 @@ enum class RouteKind {
   kAdmin,    ///< changes the server: needs the admin key
 };
 
+/// A body that a route takes or gives.
+struct Content {
+  SchemaOf schema;
+  std::string_view type = "application/json";
+  int status = 200;  ///< of the reply
+};
+
+/// The parameters of requests that are not in the path, as OpenAPI has them.
+using ParametersOf = std::vector<JsonObject> (*)();
+
+/// What /openapi.json and the page /docs say of a route. Errors are the same for all.
+struct RouteText {
+  std::string_view summary;
+  std::vector<Content> takes = {};
+  std::vector<Content> gives = {};
+  ParametersOf parameters = nullptr;
+  std::string_view about = {};  ///< more, for whom the summary is not enough
+  /// What follows the URL in a call by curl, for people; nothing: the route takes no body.
+  std::string_view example = {};
+};
+
 struct Route {
   std::string method;   ///< GET routes answer HEAD, too, without the body
   std::string pattern;  ///< "/v1/cache/{key}": {name} stands for one segment that is not empty
@@ -35,16 +57,17 @@ struct Route {
   /// Its handler takes microseconds and never waits: it runs on the thread of the connection,
   /// so that threads that compute, and are busy, do not delay it.
   bool is_instant = false;
+  RouteText text = {};
 };
 
 /// A GET route of kService whose reply follows from its path. @param answer what it throws is the
 /// reply, as of a Handler.
-[[nodiscard]] Route get_route(std::string pattern,
+[[nodiscard]] Route get_route(std::string pattern, RouteText text,
                               std::function<Reply(const PathArguments&)> answer);
 /// The same for a path without arguments.
-[[nodiscard]] Route get_route(std::string pattern, std::function<Reply()> answer);
+[[nodiscard]] Route get_route(std::string pattern, RouteText text, std::function<Reply()> answer);
 /// The same for who asks all the time, and whether everybody else is busy: is_instant.
-[[nodiscard]] Route probe_route(std::string pattern, std::function<Reply()> answer);
+[[nodiscard]] Route probe_route(std::string pattern, RouteText text, std::function<Reply()> answer);
 
 /// The routes of a server. Filled at the start, then read by all threads.
 class Router {

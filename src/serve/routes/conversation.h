@@ -10,6 +10,7 @@
 
 #include "serve/media/media_source.h"
 #include "serve/text/json.h"
+#include "serve/text/schema.h"
 
 namespace fovea::serve {
 
@@ -52,5 +53,12 @@ struct ConversationRules {
 [[nodiscard]] std::vector<Conversation> parse_conversations(const JsonView& json,
                                                             const std::string& where,
                                                             const ConversationRules& rules = {});
+
+/// The schemas of a message; of a conversation, whose parts may have options of their own, or may
+/// not (`takes_options`); of one conversation or a list of them.
+[[nodiscard]] JsonObject message_schema(SchemaSet& named);
+[[nodiscard]] JsonObject conversation_schema(SchemaSet& named);
+[[nodiscard]] JsonObject plain_conversation_schema(SchemaSet& named);
+[[nodiscard]] JsonObject conversations_schema(SchemaSet& named);
 
 }  // namespace fovea::serve

@@ -88,14 +88,16 @@ void encode_and_hand_on(const Encoder& encoder, const std::shared_ptr<Exchange>&
                         });
 }
 
-Route work_route(const Encoder& encoder, std::string pattern, ReadCall read) {
+Route work_route(const Encoder& encoder, std::string pattern, RouteText text, ReadCall read) {
   return {.method = "POST",
           .pattern = std::move(pattern),
           .kind = RouteKind::kWork,
-          .handler = [encoder, read = std::move(read)](const std::shared_ptr<Exchange>& exchange,
-                                                       const PathArguments& names) {
-            encode_and_reply(encoder, exchange, read(encoder, exchange->request(), names));
-          }};
+          .handler =
+              [encoder, read = std::move(read)](const std::shared_ptr<Exchange>& exchange,
+                                                const PathArguments& names) {
+                encode_and_reply(encoder, exchange, read(encoder, exchange->request(), names));
+              },
+          .text = std::move(text)};
 }
 
 std::int64_t unix_seconds() {

@@ -62,7 +62,8 @@ void encode_and_hand_on(const Encoder& encoder, const std::shared_ptr<Exchange>&
 using ReadCall = std::function<EncodeCall(const Encoder& encoder, const Request& request,
                                           const PathArguments& names)>;
 /// A POST route that encodes what `read` says.
-[[nodiscard]] Route work_route(const Encoder& encoder, std::string pattern, ReadCall read);
+[[nodiscard]] Route work_route(const Encoder& encoder, std::string pattern, RouteText text,
+                               ReadCall read);
 
 /// Seconds since 1970, for the member `created` of replies.
 [[nodiscard]] std::int64_t unix_seconds();

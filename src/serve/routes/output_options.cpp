@@ -1,8 +1,6 @@
 #include "serve/routes/output_options.h"
 
-#include <array>
-#include <optional>
-#include <string_view>
+#include <algorithm>
 #include <utility>
 
 #include "serve/api_error.h"
@@ -10,89 +8,67 @@
 namespace fovea::serve {
 namespace {
 
-template <typename Value, std::size_t kCount>
-using Names = std::array<std::pair<std::string_view, Value>, kCount>;
+constexpr std::array<std::string_view, 6> kFormats{"json", "base64",      "torch",
+                                                   "npy",  "safetensors", "raw"};
+constexpr std::array<std::string_view, 2> kOrders{"little", "big"};
+constexpr std::array<std::string_view, 2> kNamings{"items", "hf"};
+constexpr std::array<std::string_view, 4> kIncludes{"grid", "timestamps", "part", "timings"};
+constexpr std::array<bool OutputOptions::*, 4> kIncluded{
+    &OutputOptions::grid, &OutputOptions::timestamps, &OutputOptions::part,
+    &OutputOptions::timings};
 
-constexpr Names<ReplyFormat, 6> kFormats{{{"json", ReplyFormat::kJson},
-                                          {"base64", ReplyFormat::kBase64},
-                                          {"torch", ReplyFormat::kTorch},
-                                          {"npy", ReplyFormat::kNpy},
-                                          {"safetensors", ReplyFormat::kSafetensors},
-                                          {"raw", ReplyFormat::kRaw}}};
-constexpr Names<ByteOrder, 2> kOrders{{{"little", ByteOrder::kLittle}, {"big", ByteOrder::kBig}}};
-constexpr Names<Pooling, 5> kPoolings{{{"none", Pooling::kNone},
-                                       {"mean", Pooling::kMean},
-                                       {"max", Pooling::kMax},
-                                       {"first", Pooling::kFirst},
-                                       {"last", Pooling::kLast}}};
-constexpr Names<Deepstack, 3> kDeepstacks{
-    {{"concat", Deepstack::kConcat}, {"split", Deepstack::kSplit}, {"main", Deepstack::kMain}}};
-constexpr Names<TensorNaming, 2> kNamings{
-    {{"items", TensorNaming::kItems}, {"hf", TensorNaming::kHf}}};
-constexpr Names<bool OutputOptions::*, 4> kIncludes{{{"grid", &OutputOptions::grid},
-                                                     {"timestamps", &OutputOptions::timestamps},
-                                                     {"part", &OutputOptions::part},
-                                                     {"timings", &OutputOptions::timings}}};
+struct OutputBody : BodyObject, VectorMembers {
+  std::optional<std::string_view> format;
+  std::optional<std::string_view> dtype;
+  std::optional<std::string_view> endianness;
+  std::optional<std::string_view> naming;
+  std::optional<bool> normalize;
+  std::optional<std::vector<std::string_view>> include;
+};
 
-template <typename Value, std::size_t kCount>
-[[noreturn]] void refuse_name(const Names<Value, kCount>& names, std::string_view got,
-                              const std::string& path) {
-  std::string message = "expected one of";
-  const char* comma = " ";
-  for (const auto& [name, value] : names) {
-    message += std::exchange(comma, ", ");
-    message += name;
-  }
-  refuse(path, message + ", got \"" + shortened(got, 60) + "\"");
-}
+constexpr std::array<Member<OutputBody>, 8> kOutputMembers{
+    {{&OutputBody::format, {.name = "format", .about = "Form of the rows", .choices = kFormats}},
+     {&OutputBody::dtype,
+      {.name = "dtype",
+       .about =
+           "Element type: float32, float16, bfloat16, fp8_e4m3, fp8_e5m2, or auto, that of the "
+           "checkpoint where the format holds it"}},
+     {&OutputBody::endianness,
+      {.name = "endianness", .about = "Byte order of base64 and raw", .choices = kOrders}},
+     {&OutputBody::pooling,
+      {.name = "pooling", .about = "How one vector is made of rows", .choices = kPoolings}},
+     {&OutputBody::deepstack,
+      {.name = "deepstack",
+       .about = "Deepstack levels: beside the main embedding, as tensors of their own, or left out",
+       .choices = kDeepstacks}},
+     {&OutputBody::naming,
+      {.name = "naming", .about = "Names of tensors in safetensors", .choices = kNamings}},
+     {&OutputBody::normalize, {.name = "normalize", .about = "Whether rows get the L2 norm 1"}},
+     {&OutputBody::include,
+      {.name = "include",
+       .about = "What items of the reply have beside their rows; without it the grid",
+       .choices = kIncludes}}}};
+constexpr ObjectTable<OutputBody> kOutput{"Output", kOutputMembers, Others::kRefused};
 
-template <typename Value, std::size_t kCount>
-Value named(const Names<Value, kCount>& names, std::string_view name, const std::string& path) {
-  for (const auto& [known, value] : names) {
-    if (known == name) return value;
-  }
-  refuse_name(names, name, path);
-}
-
-/// Leaves `value` as it is without the member.
-template <typename Value, std::size_t kCount>
-void read_choice(Fields& fields, std::string_view member, const Names<Value, kCount>& names,
-                 Value& value) {
-  if (const std::optional<std::string_view> text = fields.text(member))
-    value = named(names, *text, fields.path(member));
-}
-
-void read_include(Fields& output, OutputOptions& options) {
-  const std::optional<JsonView> include = output.find("include");
-  if (!include) return;
-  const std::string path = output.path("include");
-  if (!include->is_array()) refuse(path, "expected an array of names");
-  options.grid = false;
-  for (std::size_t i = 0; i < include->num_elements(); ++i) {
-    const JsonView name = include->element(i);
-    options.*named(kIncludes, name.is_string() ? name.as_text() : name.summary(), path) = true;
-  }
+/// The value that has a name, of an enum whose values are in the order of the names.
+template <class Value, std::size_t kCount>
+void choose(const std::array<std::string_view, kCount>& names,
+            const std::optional<std::string_view>& name, Value& value) {
+  if (!name) return;
+  value = static_cast<Value>(std::ranges::find(names, *name) - names.begin());
 }
 
 }  // namespace
 
-Pooling pooling_of(Fields& fields, Pooling otherwise) {
-  Pooling pooling = otherwise;
-  read_choice(fields, "pooling", kPoolings, pooling);
-  return pooling;
+Pooling pooling_of(const std::optional<std::string_view>& name, Pooling otherwise) {
+  choose(kPoolings, name, otherwise);
+  return otherwise;
 }
 
-Deepstack deepstack_of(Fields& fields, Pooling pooling) {
+Deepstack deepstack_of(const std::optional<std::string_view>& name, Pooling pooling) {
   Deepstack deepstack = pooling == Pooling::kNone ? Deepstack::kConcat : Deepstack::kMain;
-  read_choice(fields, "deepstack", kDeepstacks, deepstack);
+  choose(kDeepstacks, name, deepstack);
   return deepstack;
-}
-
-Deepstack vector_deepstack_of(Fields& fields, Pooling pooling) {
-  const Deepstack deepstack = deepstack_of(fields, pooling);
-  if (deepstack != Deepstack::kSplit) return deepstack;
-  const std::string path = fields.path("deepstack");
-  refuse(path, "expected concat or main, got \"split\"");
 }
 
 void check_pooling(const RowOptions& rows, const Service& service) {
@@ -104,25 +80,33 @@ void check_pooling(const RowOptions& rows, const Service& service) {
                      "vision tower: /v1/encode, or /pooling with the task token_embed");
 }
 
-OutputOptions read_output(Fields& body, const std::string* accept) {
+OutputOptions read_output(const std::optional<JsonView>& output, const std::string* accept) {
   OutputOptions options;
   if (accept != nullptr && accept->find("application/vnd.safetensors") != accept->npos)
     options.format = ReplyFormat::kSafetensors;
-  const std::optional<JsonView> json = body.find("output");
-  if (!json) return options;
-  Fields output(*json, body.path("output"));
-  read_choice(output, "format", kFormats, options.format);
-  const std::string_view dtype = output.text("dtype").value_or("auto");
+  if (!output) return options;
+  const OutputBody body = read_object(kOutput, *output, "output");
+  choose(kFormats, body.format, options.format);
+  const std::string_view dtype = body.dtype.value_or("auto");
   options.dtype_is_auto = dtype == "auto";
-  if (!options.dtype_is_auto) options.rows.type = element_type(dtype, output.path("dtype"));
-  read_choice(output, "endianness", kOrders, options.rows.order);
-  options.rows.pooling = pooling_of(output, options.rows.pooling);
-  options.rows.deepstack = deepstack_of(output, options.rows.pooling);
-  read_choice(output, "naming", kNamings, options.naming);
-  options.rows.normalize = output.boolean("normalize").value_or(false);
-  read_include(output, options);
-  output.refuse_others();
+  if (!options.dtype_is_auto) options.rows.type = element_type(dtype, body.path("dtype"));
+  choose(kOrders, body.endianness, options.rows.order);
+  options.rows.pooling = pooling_of(body.pooling, options.rows.pooling);
+  options.rows.deepstack = deepstack_of(body.deepstack, options.rows.pooling);
+  choose(kNamings, body.naming, options.naming);
+  options.rows.normalize = body.normalize.value_or(false);
+  if (body.include) options.grid = false;
+  for (const std::string_view name : body.include.value_or(std::vector<std::string_view>())) {
+    options.*kIncluded[static_cast<std::size_t>(std::ranges::find(kIncludes, name) -
+                                                kIncludes.begin())] = true;
+  }
   return options;
+}
+
+JsonObject output_schema(SchemaSet& named) { return describe(kOutput, named); }
+
+void add_output_members(std::vector<QueryMember>& members) {
+  add_query_members(kOutput, "output.", members);
 }
 
 void choose_dtype(OutputOptions& options, RowDType checkpoint) {

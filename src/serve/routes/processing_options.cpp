@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 
+#include "core/check.h"
 #include "core/json_writer.h"
 #include "fovea/media_io.h"
 #include "serve/api_error.h"
@@ -15,46 +16,63 @@ namespace fovea::serve {
 namespace {
 
 constexpr const char* kKwargs = "mm_processor_kwargs";
-constexpr const char* kNotOfItems =
-    "this route takes options for the whole request, as mm_processor_kwargs";
+constexpr const char* kMediaIoKwargs = "media_io_kwargs";
 
-/// Options of processors, and of what samples videos, by which clients and qwen-vl-utils call them.
-constexpr std::array<std::string_view, 15> kProcessingMembers{
-    "min_pixels", "max_pixels", "total_pixels", "size",      "resized_height",
-    "do_resize",  "fps",        "num_frames",   "nframes",   "resized_width",
-    "min_frames", "max_frames", "video_start",  "video_end", "frame_indices"};
-/// Where options of all media of a request stand, somewhere or other.
-constexpr std::array<std::string_view, 4> kOptionObjects{"mm_processor_kwargs", "media_io_kwargs",
-                                                         "processor_kwargs", "extra_body"};
-
-void refuse_members(Fields& fields, std::span<const std::string_view> names,
-                    const std::string& why) {
-  for (const std::string_view name : names) {
-    if (fields.find(name)) refuse(fields.path(name), why);
-  }
-}
+/// How media are read: `media_io_kwargs`. What of it can be honoured read_media_io_kwargs() says.
+struct MediaIoBody : BodyObject {
+  std::optional<JsonView> image;
+  std::optional<JsonView> video;
+};
+struct ImageIo : BodyObject {
+  std::optional<std::string_view> image_mode;
+  std::optional<JsonView> rgba_background_color;
+};
+struct VideoIo : BodyObject {
+  std::optional<double> fps;
+  std::optional<std::int64_t> num_frames;
+};
+constexpr std::array<std::string_view, 1> kImageModes{"RGB"};
+constexpr std::array<Member<ImageIo>, 2> kImageIoMembers{
+    {{&ImageIo::image_mode,
+      {.name = "image_mode", .about = "How images are decoded", .choices = kImageModes}},
+     {&ImageIo::rgba_background_color,
+      {.name = "rgba_background_color",
+       .about = "What shows through transparent pixels; only that of the server"}}}};
+constexpr ObjectTable<ImageIo> kImageIo{"ImageIoOptions", kImageIoMembers, Others::kRefused};
+constexpr std::array<Member<VideoIo>, 2> kVideoIoMembers{
+    {{&VideoIo::fps, {.name = "fps", .about = "Frames per second to sample", .above = 0}},
+     {&VideoIo::num_frames,
+      {.name = "num_frames", .about = "Only -1, all; fps says how densely to sample"}}}};
+constexpr ObjectTable<VideoIo> kVideoIo{"VideoIoOptions", kVideoIoMembers, Others::kRefused};
+constexpr std::array<Member<MediaIoBody>, 2> kMediaIoMembers{
+    {{&MediaIoBody::image,
+      {.name = "image", .about = "Of images", .schema = schema::body<kImageIo>}},
+     {&MediaIoBody::video,
+      {.name = "video", .about = "Of videos", .schema = schema::body<kVideoIo>}}}};
+constexpr ObjectTable<MediaIoBody> kMediaIo{"MediaIoOptions", kMediaIoMembers, Others::kRefused};
 
 /// Calls check(name, path, value) for every member of an object that is not null.
 template <typename Check>
 void for_each_member(const JsonView& object, const std::string& where, const Check& check) {
-  const Fields fields(object, where);
+  detail::check_object(object, where);
+  const BodyObject place{where};
   for (std::size_t i = 0; i < object.num_members(); ++i) {
     const std::string_view name = object.key(i);
     if (object.member(i).is_null()) continue;
-    check(name, fields.path(shortened(name, 60)), object.member(i));
+    check(name, place.path(shortened(name, 60)), object.member(i));
   }
 }
 
 /// As read_media_io_kwargs(), with the place in the request.
-MediaIo read_media_io(const JsonView& kwargs, const std::string& where, const MediaOptions& media) {
+MediaIo read_media_io(const JsonView& kwargs, const MediaOptions& media) {
   try {
-    return read_media_io_kwargs(to_json_text(kwargs), where, media);
+    return read_media_io_kwargs(to_json_text(kwargs), kMediaIoKwargs, media);
   } catch (const Error& error) {
     // "media_io_kwargs: video.fps: expected ...".
     const std::string text = error.what();
-    const std::size_t begin = where.size() + 2;
+    const std::size_t begin = text.find(": ") + 2;
     const std::size_t end = text.find(": ", begin);
-    refuse(where + "." + text.substr(begin, end - begin), text.substr(end + 2));
+    refuse(cat(kMediaIoKwargs, ".", text.substr(begin, end - begin)), text.substr(end + 2));
   }
 }
 
@@ -86,23 +104,12 @@ void add_item_options(const JsonView& kwargs, const std::string& where, MediaRef
                   });
 }
 
-void take_item_options(Fields& part, bool are_taken, MediaReference& reference) {
-  if (!are_taken) {
-    refuse_members(part, kProcessingMembers, kNotOfItems);
-    return refuse_members(part, kOptionObjects, kNotOfItems);
-  }
-  constexpr std::array<std::string_view, 3> kElsewhere{"media_io_kwargs", "processor_kwargs",
-                                                       "extra_body"};
-  refuse_members(part, kElsewhere, "expected options of this item as its mm_processor_kwargs");
-  for (const std::string_view name : kProcessingMembers) {
-    const std::optional<JsonView> value = part.find(name);
-    if (!value) continue;
+void add_named_options(const NamedValues& options, const BodyObject& where,
+                       MediaReference& reference) {
+  for (const auto& [name, value] : options) {
     std::string json;
-    value->append_to(json);
-    reference.options.try_emplace(std::string(name), ItemOption{std::move(json), part.path(name)});
-  }
-  if (const std::optional<JsonView> kwargs = part.find(kKwargs)) {
-    add_item_options(*kwargs, part.path(kKwargs), reference);
+    value.append_to(json);
+    reference.options.try_emplace(std::string(name), ItemOption{std::move(json), where.path(name)});
   }
 }
 
@@ -136,29 +143,28 @@ void apply_options(const ProcessingOptions& options, const Service& service,
   check_item_options(reference, service);
 }
 
-ProcessingOptions read_processing_options(Fields& body, const Service& service) {
-  refuse_members(body, kProcessingMembers, "expected this option in mm_processor_kwargs");
-  constexpr std::array<std::string_view, 2> kElsewhere{"processor_kwargs", "extra_body"};
-  refuse_members(body, kElsewhere,
-                 "this route does not take it; expected mm_processor_kwargs or media_io_kwargs in "
-                 "the body itself");
+ProcessingOptions read_processing_options(const ProcessingMembers& body, const Service& service) {
   ProcessingOptions options;
-  if (const std::optional<JsonView> kwargs = body.find(kKwargs)) {
-    const Fields fields(*kwargs, body.path(kKwargs));  // an object
-    options.mm_processor_kwargs = if_any(*kwargs);
+  if (body.mm_processor_kwargs) {
+    if (!body.mm_processor_kwargs->is_object()) {
+      refuse(kKwargs, "expected an object, got " + body.mm_processor_kwargs->summary());
+    }
+    options.mm_processor_kwargs = if_any(*body.mm_processor_kwargs);
   }
-  const std::optional<JsonView> kwargs = body.find("media_io_kwargs");
-  if (!kwargs) return options;
-  Fields fields(*kwargs, body.path("media_io_kwargs"));  // an object
-  options.fps =
-      read_media_io(*kwargs, body.path("media_io_kwargs"), service.options().engine.media).fps;
-  if (const std::optional<JsonView> image = fields.find("image")) {
-    options.image_io_kwargs = if_any(*image);
+  if (!body.media_io_kwargs) return options;
+  const auto io = read_object(kMediaIo, *body.media_io_kwargs, kMediaIoKwargs);
+  if (io.image) {
+    (void)read_object(kImageIo, *io.image, io.path("image"));
+    options.image_io_kwargs = if_any(*io.image);
   }
-  if (const std::optional<JsonView> video = fields.find("video")) {
-    options.video_io_kwargs = if_any(*video);
+  if (io.video) {
+    (void)read_object(kVideoIo, *io.video, io.path("video"));
+    options.video_io_kwargs = if_any(*io.video);
   }
+  options.fps = read_media_io(*body.media_io_kwargs, service.options().engine.media).fps;
   return options;
 }
+
+JsonObject media_io_schema(SchemaSet& named) { return describe(kMediaIo, named); }
 
 }  // namespace fovea::serve

@@ -1,5 +1,6 @@
 #include "serve/rows/vector_reply.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "core/json_writer.h"
@@ -11,12 +12,6 @@ namespace {
 
 /// Most bytes of the header `metadata`: common clients take lines of 8 KiB.
 constexpr std::size_t kMaxMetadataBytes = 7168;
-
-VectorEncoding encoding_named(std::string_view name) {
-  if (name == "base64") return VectorEncoding::kBase64;
-  if (name == "bytes") return VectorEncoding::kBytes;
-  return name == "bytes_only" ? VectorEncoding::kBytesOnly : VectorEncoding::kFloat;
-}
 
 /// {"index": .., "object": .., "embedding" or "data": ..}
 void append_entry(const VectorForm& form, const VectorReplyHead& head, std::size_t index,
@@ -65,15 +60,14 @@ std::string metadata_header(const VectorForm& form, const VectorReplyHead& head,
 
 }  // namespace
 
-VectorForm read_vector_form(Fields& fields) {
+VectorForm vector_form(const VectorFormMembers& members) {
   VectorForm form;
-  form.encoding = encoding_named(
-      fields.choice("encoding_format", {"float", "base64", "bytes", "bytes_only"}).value_or(""));
-  form.type = element_type(fields.text("embed_dtype").value_or(form.dtype_name),
-                           fields.path("embed_dtype"));
+  const auto* const encoding =
+      std::ranges::find(kVectorEncodings, members.encoding_format.value_or("float"));
+  form.encoding = static_cast<VectorEncoding>(encoding - kVectorEncodings.begin());
+  form.type = element_type(members.embed_dtype.value_or(form.dtype_name), "embed_dtype");
   form.dtype_name = to_string(form.type);
-  form.endianness =
-      fields.choice("endianness", {"native", "little", "big"}).value_or(form.endianness);
+  form.endianness = members.endianness.value_or(form.endianness);
   form.order = form.endianness == "big" ? ByteOrder::kBig : ByteOrder::kLittle;
   if (form.encoding == VectorEncoding::kFloat) {
     form.type = ElementType::kFloat32;

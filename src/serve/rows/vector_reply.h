@@ -1,7 +1,9 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -9,7 +11,7 @@
 #include "serve/http/message.h"
 #include "serve/rows/body_builder.h"
 #include "serve/rows/row_output.h"
-#include "serve/text/json.h"
+#include "serve/text/object_table.h"
 
 namespace fovea::serve {
 
@@ -30,8 +32,32 @@ struct VectorForm {
   std::string endianness = "native";         ///< likewise; native is little-endian
 };
 
-/// Reads the three members. @throws ApiError(400, "invalid_value" or "unsupported_dtype").
-[[nodiscard]] VectorForm read_vector_form(Fields& fields);
+/// These members of a body.
+struct VectorFormMembers {
+  std::optional<std::string_view> encoding_format;
+  std::optional<std::string_view> embed_dtype;
+  std::optional<std::string_view> endianness;
+};
+inline constexpr std::array<std::string_view, 4> kVectorEncodings{"float", "base64", "bytes",
+                                                                  "bytes_only"};
+inline constexpr std::array<std::string_view, 3> kEndiannesses{"native", "little", "big"};
+inline constexpr std::array<Member<VectorFormMembers>, 3> kVectorFormMembers{
+    {{&VectorFormMembers::encoding_format,
+      {.name = "encoding_format",
+       .about = "Numbers, their base64, or their bytes as the body, with or without the header "
+                "metadata",
+       .choices = kVectorEncodings}},
+     {&VectorFormMembers::embed_dtype,
+      {.name = "embed_dtype",
+       .about =
+           "Element type of base64 and bytes: float32, float16, bfloat16, fp8_e4m3, fp8_e5m2"}},
+     {&VectorFormMembers::endianness,
+      {.name = "endianness",
+       .about = "Byte order of base64 and bytes; native is little",
+       .choices = kEndiannesses}}}};
+
+/// What they say. @throws ApiError(400, "unsupported_dtype").
+[[nodiscard]] VectorForm vector_form(const VectorFormMembers& members);
 
 /// The members of a reply of vectors; of kFloat max_json_values bounds them.
 struct VectorReplyHead : ReplyHead {

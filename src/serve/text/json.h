@@ -1,12 +1,9 @@
 #pragma once
 
 #include <cstdint>
-#include <initializer_list>
 #include <memory>
-#include <optional>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "core/json.h"
 
@@ -40,35 +37,5 @@ using SharedJson = std::shared_ptr<const JsonDocument>;
 
 /// "items[2]": the path of an element.
 [[nodiscard]] std::string element_path(std::string_view list, std::size_t index);
-
-/// The members of an object of a body, each read at most once and by type; null counts as absent.
-/// Texts and values are valid as long as the object's document. Complaints are
-/// ApiError(400, "invalid_value" or "missing_field") with the path of the member, `where` in front.
-class Fields {
- public:
-  /// @throws ApiError if `json` is no object.
-  Fields(const JsonView& json, std::string where);
-
-  /// @param name outlives this.
-  [[nodiscard]] std::optional<JsonView> find(std::string_view name);  ///< null: absent
-  [[nodiscard]] std::optional<std::string_view> text(std::string_view name);
-  [[nodiscard]] std::optional<bool> boolean(std::string_view name);
-  [[nodiscard]] std::optional<double> number(std::string_view name);
-  [[nodiscard]] std::optional<std::int64_t> integer(std::string_view name);
-  /// One of `choices`.
-  [[nodiscard]] std::optional<std::string_view> choice(
-      std::string_view name, std::initializer_list<std::string_view> choices);
-  /// "items[2].fps": the path of a member.
-  [[nodiscard]] std::string path(std::string_view name) const;
-
-  /// @throws ApiError(400, "unknown_field") that names a member that was not asked for, and the
-  /// nearest one that was.
-  void refuse_others() const;
-
- private:
-  JsonView json_;
-  std::string where_;
-  std::vector<std::string_view> asked_;
-};
 
 }  // namespace fovea::serve

@@ -38,6 +38,7 @@ std::string decoded(std::string_view text) {
 struct Option {
   std::string step;
   std::string json;  ///< its value; empty: it has none
+  bool is_list = false;
   std::vector<Option> inner;
 };
 
@@ -49,7 +50,7 @@ Option& place_of(Option& root, const std::string& name) {
     if (depth > kBodyLimits.depth) refuse_query(shortened(name, 60) + " is nested too deep", "");
     const std::string step(next(rest, '.'));
     if (step.empty()) refuse_query("\"" + shortened(name, 60) + "\" is no name of an option", "");
-    if (!place->json.empty())
+    if (!place->json.empty())  // "a=b&a.c=d"
       refuse_query(shortened(name, 60) + " is given twice", shortened(name, 60));
     const auto found = std::ranges::find(place->inner, step, &Option::step);
     place =
@@ -69,16 +70,21 @@ bool is_scalar(const std::string& text) {
   }
 }
 
-std::string list_of(std::string_view text) {
-  std::string list = "[";
+/// Adds the texts between commas to the JSON of a list, which may be none yet.
+void add_to_list(std::string_view text, std::string& list) {
+  list = list.empty() ? "[" : list.substr(0, list.size() - 1);
   while (!text.empty()) list += (list.size() > 1 ? "," : "") + json_quote(next(text, ','));
-  return list + "]";
+  list += "]";
 }
 
-std::string json_of(const std::string& name, const std::string& text, const QueryTypes& types) {
-  if (std::ranges::find(types.lists, name) != types.lists.end()) return list_of(text);
-  const bool is_typed = std::ranges::find(types.scalars, name) != types.scalars.end();
-  return is_typed && is_scalar(text) ? text : json_quote(text);
+void set_value(const std::string& name, const std::string& text,
+               std::span<const QueryMember> members, Option& option) {
+  using detail::ValueKind;
+  const auto member = std::ranges::find(members, name, &QueryMember::name);
+  const ValueKind kind = member == members.end() ? ValueKind::kText : member->kind;
+  option.is_list = kind == ValueKind::kTexts;
+  if (option.is_list) return add_to_list(text, option.json);
+  option.json = kind != ValueKind::kText && is_scalar(text) ? text : json_quote(text);
 }
 
 void write(const Option& option, std::string& out) {
@@ -96,7 +102,7 @@ void write(const Option& option, std::string& out) {
 
 }  // namespace
 
-SharedJson query_object(std::string_view query, const QueryTypes& types) {
+SharedJson query_object(std::string_view query, std::span<const QueryMember> members) {
   Option root;
   std::size_t options = 0;
   while (!query.empty()) {
@@ -108,9 +114,9 @@ SharedJson query_object(std::string_view query, const QueryTypes& types) {
     if (name.empty() || name.back() == '.')
       refuse_query("\"" + shortened(name, 60) + "\" is no name of an option", "");
     Option& place = place_of(root, name);
-    if (!place.json.empty() || !place.inner.empty())
+    if ((!place.json.empty() && !place.is_list) || !place.inner.empty())
       refuse_query(shortened(name, 60) + " is given twice", shortened(name, 60));
-    place.json = json_of(name, decoded(value), types);
+    set_value(name, decoded(value), members, place);
   }
   std::string text;
   write(root, text);

@@ -167,6 +167,14 @@ TEST(ParseHead, KeepsTheIdForAnErrorBehindIt) {
   EXPECT_EQ(head.id, "theirs");
 }
 
+TEST(ParseHead, KeepsThePathForAnErrorOfIt) {
+  RequestHead head = begun();
+  EXPECT_THROW(
+      (void)parse_head("GET /v2/models/%00?key=secret HTTP/1.1\r\nHost: h\r\n\r\n", 8, head),
+      ApiError);
+  EXPECT_EQ(head.path, "/v2/models/%00") << "whose protocol has errors of another form; no query";
+}
+
 TEST(HeadScanner, FindsTheEndWhereverPiecesEnd) {
   const std::string text = "GET / HTTP/1.1\r\nHost: h\r\n\r\n";
   for (std::size_t cut = 0; cut < text.size(); ++cut) {

@@ -109,7 +109,7 @@ class Routes(unittest.TestCase):
 
     def test_errors_below_v2_are_one_line(self):
         for path, body, status, code in (
-                ("/v2/models/m/infer", {}, 400, "invalid_value"),
+                ("/v2/models/m/infer", {}, 400, "missing_field"),
                 ("/v2/models/m/infer", tensor(name="pixels"), 400, "invalid_value"),
                 ("/v2/models/m/infer", tensor(), 400, "unsupported_dtype"),  # BF16 in JSON
                 ("/v2/models/other/infer", tensor(), 404, "model_not_found"),

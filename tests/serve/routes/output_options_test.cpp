@@ -15,8 +15,7 @@ using testing::HasSubstr;
 
 OutputOptions read(const std::string& body, const std::string* accept = nullptr) {
   const SharedJson json = parse_json_object(body);
-  Fields fields(json->root(), "");
-  return read_output(fields, accept);
+  return read_output(json->root().find("output"), accept);
 }
 
 /// With these members in `output`.
@@ -63,7 +62,7 @@ TEST(ReadOutput, NamesWhatItDoesNotKnow) {
   EXPECT_EQ(refused(R"("dtype": "float8")").code(), "unsupported_dtype");
   EXPECT_EQ(refused(R"("pooling": "sum")").param(), "output.pooling");
   EXPECT_EQ(refused(R"("include": "grid")").param(), "output.include");
-  EXPECT_EQ(refused(R"("include": [7])").param(), "output.include");
+  EXPECT_EQ(refused(R"("include": [7])").param(), "output.include[0]");
   EXPECT_EQ(refused(R"("fromat": "npy")").code(), "unknown_field");
 }
 
@@ -83,12 +82,11 @@ TEST(ChooseDtype, IsThatOfTheCheckpointWhereTheFormatHoldsIt) {
   EXPECT_EQ(asked.rows.type, ElementType::kFp8E4M3);
 }
 
-TEST(VectorDeepstackOf, KnowsNoTensorForEachLevel) {
-  const SharedJson json = parse_json_object(R"({"deepstack": "split"})");
-  Fields fields(json->root(), "");
-  EXPECT_EQ(deepstack_of(fields, Pooling::kNone), Deepstack::kSplit);
-  EXPECT_EQ(refusal([&] { (void)vector_deepstack_of(fields, Pooling::kNone); }).param(),
-            "deepstack");
+TEST(DeepstackOf, LeavesTheLevelsOutOfVectors) {
+  EXPECT_EQ(deepstack_of(std::nullopt, Pooling::kNone), Deepstack::kConcat);
+  EXPECT_EQ(deepstack_of(std::nullopt, Pooling::kMean), Deepstack::kMain);
+  EXPECT_EQ(deepstack_of("split", Pooling::kNone), Deepstack::kSplit);
+  EXPECT_EQ(deepstack_of("concat", Pooling::kMean), Deepstack::kConcat);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "serve/routes/conversation.h"
 #include "serve/routes/route_caller.h"
 #include "serve/rows/rows_fixture.h"
 
@@ -19,12 +20,15 @@ const Service& service() {
   return served.service;
 }
 
+struct Body : BodyObject, ProcessingMembers {};
+constexpr auto kMembers = joined<Body>(kProcessingMembers);
+constexpr ObjectTable<Body> kBody{"Body", kMembers};
+
 /// The options of a body that outlives them.
 class Read {
  public:
   explicit Read(const std::string& body) : json_(parse_json_object(body)) {
-    Fields fields(json_->root(), "");
-    options = read_processing_options(fields, service());
+    options = read_processing_options(read_object(kBody, json_->root()), service());
   }
   ProcessingOptions options;
 
@@ -37,12 +41,14 @@ std::string refused_param(const std::string& body) {
 }
 
 /// An item with the options of a part, and then those of its request.
-MediaReference item_with(const char* part, const char* body = "{}",
+MediaReference item_with(const std::string& part, const char* body = "{}",
                          Modality modality = Modality::kImage) {
-  MediaReference item{.modality = modality, .param = "messages[0].content[0].image_url"};
-  const SharedJson json = parse_json_object(part);
-  Fields fields(json->root(), "messages[0].content[0]");
-  take_item_options(fields, true, item);
+  const std::string kind = std::string(to_string(modality)) + "_url";
+  const std::string members = part == "{}" ? "}" : "," + part.substr(1);
+  const SharedJson whole = parse_json_object(R"({"messages": [{"content": [{"type": ")" + kind +
+                                             R"(", ")" + kind + R"(": "u")" + members + "]}]}");
+  MediaReference item =
+      parse_conversation(whole->root().at("messages"), "messages").at(0).reference;
   apply_options(Read(body).options, service(), item);
   return item;
 }
@@ -92,16 +98,20 @@ TEST(ReadProcessingOptions, RefuseMembersThatStandBesideTheirPlace) {
   EXPECT_EQ(refused_param(R"({"extra_body": {}})"), "extra_body");
 }
 
-TEST(TakeItemOptions, NamesTheMemberWhereTheRouteTakesNone) {
-  const auto refused = [](const char* part) {
-    const SharedJson json = parse_json_object(part);
-    Fields fields(json->root(), "messages[0]");
-    MediaReference item;
-    return refusal([&] { take_item_options(fields, false, item); }).param();
+TEST(ParseConversation, NamesTheOptionWhereTheRouteTakesNoneOfParts) {
+  const auto refused = [](const std::string& members) {
+    const SharedJson json =
+        parse_json_object(R"({"messages": [{"content": [{"image_url": "u")" + members + "}]}]}");
+    return refusal([&] {
+             (void)parse_conversation(json->root().at("messages"), "messages",
+                                      {.takes_options = false});
+           })
+        .param();
   };
-  EXPECT_EQ(refused(R"({"type": "text"})"), "");
-  EXPECT_EQ(refused(R"({"max_pixels": 7})"), "messages[0].max_pixels");
-  EXPECT_EQ(refused(R"({"mm_processor_kwargs": {}})"), "messages[0].mm_processor_kwargs");
+  EXPECT_EQ(refused(""), "");
+  EXPECT_EQ(refused(R"(, "max_pixels": 7)"), "messages[0].content[0].max_pixels");
+  EXPECT_EQ(refused(R"(, "mm_processor_kwargs": {})"),
+            "messages[0].content[0].mm_processor_kwargs");
 }
 
 TEST(ApplyOptions, TakesThoseOfThePartBeforeThoseOfTheRequest) {

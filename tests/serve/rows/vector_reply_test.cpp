@@ -17,10 +17,13 @@ using test::text_of;
 using testing::HasSubstr;
 using testing::IsNull;
 
+struct Body : BodyObject, VectorFormMembers {};
+constexpr auto kMembers = joined<Body>(kVectorFormMembers);
+constexpr ObjectTable<Body> kBody{"Body", kMembers};
+
 VectorForm form_of(const std::string& body) {
   const SharedJson json = parse_json_object(body);
-  Fields fields(json->root(), "");
-  return read_vector_form(fields);
+  return vector_form(read_object(kBody, json->root()));
 }
 
 /// Pooled vectors in the type and order of a form.

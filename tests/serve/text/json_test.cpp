@@ -108,44 +108,5 @@ TEST(ParseJsonObject, TakesTimeLinearInTheBody) {
   EXPECT_LT(cpu_seconds() - begin, 5.0);
 }
 
-TEST(Fields, ReadsMembersByType) {
-  const SharedJson json = parse_json_object(R"({"t":"x","b":true,"n":1.5,"i":-3,"z":null})");
-  Fields fields(json->root(), "");
-  EXPECT_EQ(fields.text("t"), "x");
-  EXPECT_EQ(fields.boolean("b"), true);
-  EXPECT_EQ(fields.number("n"), 1.5);
-  EXPECT_EQ(fields.integer("i"), -3);
-  EXPECT_EQ(fields.text("z"), std::nullopt);
-  EXPECT_EQ(fields.text("absent"), std::nullopt);
-  EXPECT_NO_THROW(fields.refuse_others());
-}
-
-TEST(Fields, SaysWhereAndWhatIsWrong) {
-  const SharedJson json =
-      parse_json_object(R"({"t":1,"i":1.5,"large":18446744073709551615,"c":"z"})");
-  Fields fields(json->root(), "items[2]");
-  const ApiError error = json_refusal([&] { (void)fields.text("t"); });
-  EXPECT_EQ(error.param(), "items[2].t");
-  EXPECT_STREQ(error.what(), "items[2].t: expected text, got 1");
-  EXPECT_THAT(json_refusal([&] { (void)fields.integer("i"); }).what(),
-              HasSubstr("a whole number, got 1.5"));
-  EXPECT_THAT(json_refusal([&] { (void)fields.integer("large"); }).what(),
-              HasSubstr("a whole number"));
-  EXPECT_THAT(json_refusal([&] {
-                (void)fields.choice("c", {"a", "b"});
-              }).what(),
-              HasSubstr("expected one of a, b, got \"z\""));
-  EXPECT_THAT(json_refusal([&] { (void)fields.boolean("t"); }).what(), HasSubstr("true or false"));
-}
-
-TEST(Fields, NamesTheNearestFieldForAnUnknownOne) {
-  const SharedJson json = parse_json_object(R"({"formatt":"json"})");
-  Fields fields(json->root(), "output");
-  (void)fields.text("format");
-  const ApiError error = json_refusal([&] { fields.refuse_others(); });
-  EXPECT_EQ(error.code(), "unknown_field");
-  EXPECT_STREQ(error.what(), "unknown field output.formatt; did you mean format?");
-}
-
 }  // namespace
 }  // namespace fovea::serve

@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <array>
 #include <string>
+#include <vector>
 
 #include "core/json_writer.h"
 #include "serve/api_error.h"
@@ -25,7 +25,7 @@ std::string query_refusal(std::string_view query) {
 }
 
 void expect_object(const std::string& query, const std::string& json,
-                   const QueryTypes& types = {}) {
+                   const std::vector<QueryMember>& types = {}) {
   const JsonDocument expected = JsonDocument::parse(json, "expected");
   EXPECT_TRUE(query_object(query, types)->root().equals(expected.root())) << query;
 }
@@ -42,12 +42,15 @@ TEST(QueryObject, DecodesNamesAndValues) {
 }
 
 TEST(QueryObject, GivesTypesToSomeOptions) {
-  constexpr std::array<std::string_view, 2> kScalars{"n", "a.n"};
-  constexpr std::array<std::string_view, 1> kLists{"l"};
-  const QueryTypes types{.scalars = kScalars, .lists = kLists};
+  using detail::ValueKind;
+  const std::vector<QueryMember> types{{"n", nullptr, ValueKind::kNumber},
+                                       {"a.n", nullptr, ValueKind::kBool},
+                                       {"m", nullptr, ValueKind::kText},
+                                       {"l", nullptr, ValueKind::kTexts}};
   expect_object("n=1.5&a.n=true&m=2", R"({"n":1.5,"a":{"n":true},"m":"2"})", types);
   expect_object("l=a,%22,b", R"({"l":["a","\"","b"]})", types);
   expect_object("l=", R"({"l":[]})", types);
+  expect_object("l=a&l=b,c", R"({"l":["a","b","c"]})", types);
   for (const char* text : {"x", "[1]", "1,\"m\":2", "null", "NaN", ""})
     expect_object(std::string("n=") + text, "{\"n\":" + json_quote(text) + "}", types);
 }

@@ -1,5 +1,6 @@
 #include "serve/routes/admin/routes.h"
 
+#include <array>
 #include <utility>
 
 #include "fovea/option_table.h"
@@ -13,6 +14,43 @@ namespace fovea::serve {
 namespace {
 
 constexpr int kUnavailable = 503;
+
+constexpr std::array<ReplyMember, 1> kHealthMembers{
+    {{"status", schema::text, "ok while requests are taken and served soon"}}};
+constexpr ReplyObject kHealth{"Health", kHealthMembers};
+constexpr std::array<ReplyMember, 1> kLivenessMembers{
+    {{"live", schema::boolean, "Whether the process works"}}};
+constexpr ReplyObject kLiveness{"Liveness", kLivenessMembers};
+constexpr std::array<ReplyMember, 2> kVersionMembers{
+    {{"version", schema::text, "Of the program"},
+     {"git", schema::text, "Commit that it was built of"}}};
+constexpr ReplyObject kVersion{"Version", kVersionMembers};
+constexpr std::array<ReplyMember, 18> kInfoMembers{
+    {{"model", schema::text, "Name that clients use"},
+     {"architecture", schema::text, "As config.json has it"},
+     {"family", schema::text, "That it belongs to"},
+     {"dtype", schema::text, "Of the checkpoint"},
+     {"hidden", schema::integer, "Width of the main embedding"},
+     {"deepstack_levels", schema::integer, "Levels beside it"},
+     {"width", schema::integer, "Width of a row"},
+     {"images", schema::boolean, "Whether images are taken"},
+     {"videos", schema::boolean, "Whether videos are taken"},
+     {"facts", schema::object, "Of the family"},
+     {"fingerprint", schema::text, "Of weights and of options that rows depend on"},
+     {"device", schema::text, "That encodes"},
+     {"load_seconds", schema::number, "Time that loading took"},
+     {"limits", schema::object, "Of requests"},
+     {"options", schema::object, "Of the engine; paths are ***"},
+     {"token_budgets", schema::map<schema::list<schema::integer>>, "Of the graphs of each path"},
+     {"version", schema::text, "Of the program"},
+     {"git", schema::text, "Commit that it was built of"}}};
+constexpr ReplyObject kInfo{"Info", kInfoMembers};
+
+/// The text of a probe, which has the same body when it fails.
+RouteText probe_text(std::string_view summary, SchemaOf schema) {
+  return {.summary = summary,
+          .gives = {{.schema = schema}, {.schema = schema, .status = kUnavailable}}};
+}
 
 Reply health(const Service& service) {
   const ServiceState state = service.state();
@@ -84,22 +122,31 @@ void health_generate(Service& service, const std::shared_ptr<Exchange>& exchange
 std::vector<Route> health_routes(Service& service, std::string build_id) {
   std::vector<Route> routes;
   for (const char* pattern : {"/health", "/readyz", "/health/ready", "/ping"}) {
-    routes.push_back(probe_route(pattern, [&service] { return health(service); }));
+    routes.push_back(probe_route(
+        pattern, probe_text("Whether requests are taken and served soon", schema::reply<kHealth>),
+        [&service] { return health(service); }));
   }
   for (const char* pattern : {"/livez", "/health/live"}) {
-    routes.push_back(probe_route(pattern, [&service] { return liveness(service); }));
+    routes.push_back(probe_route(pattern,
+                                 probe_text("Whether the process works", schema::reply<kLiveness>),
+                                 [&service] { return liveness(service); }));
   }
   routes.push_back(
       {.method = "GET",
        .pattern = "/health_generate",
        .kind = RouteKind::kService,
-       .handler = [&service](const std::shared_ptr<Exchange>& exchange, const PathArguments&) {
-         health_generate(service, exchange);
-       }});
-  routes.push_back(get_route("/version", [build_id] {
-    return json_reply({{"version", version()}, {"git", build_id}});
-  }));
-  routes.push_back(get_route("/info", [&service, build_id] { return info(service, build_id); }));
+       .handler = [&service](const std::shared_ptr<Exchange>& exchange,
+                             const PathArguments&) { health_generate(service, exchange); },
+       .text = probe_text("Encodes an image of 32 x 32", schema::reply<kHealth>)});
+  routes.push_back(get_route(
+      "/version", {.summary = "The version", .gives = {{.schema = schema::reply<kVersion>}}},
+      [build_id] {
+        return json_reply({{"version", version()}, {"git", build_id}});
+      }));
+  routes.push_back(get_route("/info",
+                             {.summary = "The model, its limits and every option",
+                              .gives = {{.schema = schema::reply<kInfo>}}},
+                             [&service, build_id] { return info(service, build_id); }));
   return routes;
 }
 

@@ -1,5 +1,6 @@
 #include "serve/routes/admin/routes.h"
 
+#include <array>
 #include <memory>
 #include <utility>
 #include <vector>
@@ -7,9 +8,14 @@
 #include "fovea/version.h"
 #include "serve/metrics/metrics_text.h"
 #include "serve/routes/encode_call.h"
+#include "serve/routes/reply_schemas.h"
 
 namespace fovea::serve {
 namespace {
+
+constexpr std::array<ReplyMember, 1> kProfileMembers{
+    {{"file", schema::text, "Name of the file in --profile-dir"}}};
+constexpr ReplyObject kProfile{"Profile", kProfileMembers};
 
 void write_server(const MetricsSources& sources, MetricsText& text) {
   const HttpStats http = sources.http();
@@ -65,7 +71,10 @@ Reply metrics(const MetricsSources& sources) {
 }  // namespace
 
 Route metrics_route(MetricsSources sources) {
-  return probe_route("/metrics", [sources = std::move(sources)] { return metrics(sources); });
+  return probe_route("/metrics",
+                     {.summary = "All counters, as Prometheus reads them",
+                      .gives = {{.schema = schema::text, .type = kTextType}}},
+                     [sources = std::move(sources)] { return metrics(sources); });
 }
 
 std::vector<Route> profile_routes(Service& service, Trace& trace) {
@@ -79,9 +88,18 @@ std::vector<Route> profile_routes(Service& service, Trace& trace) {
       send_reply(*exchange, [&] { return json_reply({{"file", trace.stop()}}); });
     });
   };
-  return {
-      {.method = "POST", .pattern = "/start_profile", .kind = RouteKind::kAdmin, .handler = start},
-      {.method = "POST", .pattern = "/stop_profile", .kind = RouteKind::kAdmin, .handler = stop}};
+  return {{.method = "POST",
+           .pattern = "/start_profile",
+           .kind = RouteKind::kAdmin,
+           .handler = start,
+           .text = {.summary = "Begins to note what the server does",
+                    .gives = {{.schema = schema::object}}}},
+          {.method = "POST",
+           .pattern = "/stop_profile",
+           .kind = RouteKind::kAdmin,
+           .handler = stop,
+           .text = {.summary = "Writes what it has noted",
+                    .gives = {{.schema = schema::reply<kProfile>}}}}};
 }
 
 }  // namespace fovea::serve

@@ -9,7 +9,9 @@
 #include "serve/text/base64.h"
 
 namespace fovea::embedded {
-extern const std::string_view kPage;  // page.html; cmake/FoveaEmbed.cmake
+extern const std::string_view kPage;   // page.html; cmake/FoveaEmbed.cmake
+extern const std::string_view kDocs;   // docs.html
+extern const std::string_view kStyle;  // page.css, which they have in common
 }  // namespace fovea::embedded
 
 namespace fovea::serve {
@@ -46,11 +48,17 @@ Headers page_headers(std::string_view page) {
           {"ETag", "\"" + sha256_base64(page) + "\""}};
 }
 
-}  // namespace
+/// A page with the common style in the place of a comment that names it.
+std::string with_style(std::string_view page) {
+  constexpr std::string_view kPlace = "/* page.css */\n";
+  std::string whole(page);
+  return whole.replace(whole.find(kPlace), kPlace.size(), embedded::kStyle);
+}
 
-Route page_route() {
-  const auto send = [headers = page_headers(embedded::kPage)](
-                        const std::shared_ptr<Exchange>& exchange, const PathArguments&) {
+/// @param page outlives the route.
+Route route_of(std::string pattern, std::string_view summary, const std::string& page) {
+  const auto send = [&page, headers = page_headers(page)](const std::shared_ptr<Exchange>& exchange,
+                                                          const PathArguments&) {
     Reply reply;
     reply.headers = headers;
     const std::string* known = find_header(exchange->request().headers, "If-None-Match");
@@ -58,11 +66,24 @@ Route page_route() {
       reply.status = kNotModified;
     } else {
       reply.content_type = "text/html; charset=utf-8";
-      reply.body.push_back({std::as_bytes(std::span(embedded::kPage)), nullptr});
+      reply.body.push_back({std::as_bytes(std::span(page)), nullptr});
     }
     exchange->reply(std::move(reply));
   };
-  return {.method = "GET", .pattern = "/", .kind = RouteKind::kService, .handler = send};
+  return {.method = "GET",
+          .pattern = std::move(pattern),
+          .kind = RouteKind::kService,
+          .handler = send,
+          .text = {.summary = summary, .gives = {{.schema = schema::text, .type = "text/html"}}}};
+}
+
+}  // namespace
+
+std::vector<Route> page_routes() {
+  static const std::string kPage = with_style(embedded::kPage);
+  static const std::string kDocs = with_style(embedded::kDocs);
+  return {route_of("/", "A page that encodes a picture", kPage),
+          route_of("/docs", "A page with all routes", kDocs)};
 }
 
 }  // namespace fovea::serve

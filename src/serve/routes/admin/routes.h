@@ -37,8 +37,9 @@ struct MetricsSources {
 /// GET /metrics: everything that is counted, in Prometheus' text format 0.0.4. Waits for nothing.
 [[nodiscard]] Route metrics_route(MetricsSources sources);
 
-/// GET /openapi.json: the routes of a router as OpenAPI 3.1 describes them, with the parameters of
-/// their paths and the form of errors. @param router outlives the route; itself is in it, too.
+/// GET /openapi.json: the routes of a router as OpenAPI 3.1 describes them, with their parameters,
+/// the schemas of bodies and replies, and the form of errors: what RouteText says. @param router
+/// outlives the route; itself is in it, too.
 [[nodiscard]] Route openapi_route(const Router& router);
 
 /// POST /start_profile, and POST /stop_profile, which answers with the name of the file that it
@@ -47,8 +48,9 @@ struct MetricsSources {
 [[nodiscard]] std::vector<Route> profile_routes(Service& service, Trace& trace);
 
 /// GET /: a page that encodes a picture of the reader, shows the lengths of its rows over it, and
-/// the counters of the server. It is one file without parts from elsewhere, and talks to this
-/// server only: its Content-Security-Policy lets nothing else run or load.
-[[nodiscard]] Route page_route();
+/// the counters of the server. GET /docs: a page with the routes of /openapi.json. Each is one file
+/// without parts from elsewhere, and talks to this server only: its Content-Security-Policy lets
+/// nothing else run or load.
+[[nodiscard]] std::vector<Route> page_routes();
 
 }  // namespace fovea::serve

@@ -1,5 +1,6 @@
 #include "serve/routes/routes.h"
 
+#include <array>
 #include <string>
 #include <utility>
 
@@ -14,6 +15,28 @@
 
 namespace fovea::serve {
 namespace {
+
+constexpr std::array<ReplyMember, 2> kVectorsMembers{
+    {{"float", schema::list<schema::list<schema::number>>, "Numbers", false},
+     {"base64", schema::list<schema::text>, "Elements of float32", false}}};
+constexpr ReplyObject kVectors{"CohereVectors", kVectorsMembers};
+constexpr std::array<ReplyMember, 3> kBilledMembers{
+    {{"input_tokens", schema::integer, "0: there is no text"},
+     {"image_tokens", schema::integer, "Rows before pooling"},
+     {"images", schema::integer, "Images and videos"}}};
+constexpr ReplyObject kBilled{"CohereBilledUnits", kBilledMembers};
+constexpr std::array<ReplyMember, 1> kApiVersionMembers{{{"version", schema::text, "2"}}};
+constexpr ReplyObject kApiVersion{"CohereApiVersion", kApiVersionMembers};
+constexpr std::array<ReplyMember, 2> kMetaMembers{
+    {{"api_version", schema::reply<kApiVersion>, "Of the protocol"},
+     {"billed_units", schema::reply<kBilled>, "What was encoded"}}};
+constexpr ReplyObject kMeta{"CohereMeta", kMetaMembers};
+constexpr std::array<ReplyMember, 4> kEmbeddingsMembers{
+    {{"id", schema::text, "Of the request"},
+     {"embeddings", schema::reply<kVectors>, "By their form"},
+     {"meta", schema::reply<kMeta>, "About them"},
+     {"response_type", schema::text, "embeddings_by_type"}}};
+constexpr ReplyObject kEmbeddings{"CohereEmbeddings", kEmbeddingsMembers};
 
 /// The vectors as one kind of embeddings has them: [[..], ..] or ["..", ..].
 std::string vectors_text(const std::string& type, const std::vector<RowTensor>& vectors) {
@@ -49,12 +72,11 @@ Reply make_reply(const Service& service, const EmbedRequest& request, const std:
 EncodeCall read_call(const Encoder& encoder, const Request& http, const PathArguments&) {
   const Service& service = encoder.service;
   const SharedJson body = parse_json_object(http.text(), http.body);
-  Fields fields(body->root(), "");
-  service.check_model_name(std::string(fields.text("model").value_or("")));
   auto request =
       std::make_shared<EmbedRequest>(parse_embed_request(body, encoder.limits.max_items));
+  service.check_model_name(request->model);
   check_pooling(request->rows, service);
-  const ProcessingOptions options = read_processing_options(fields, service);
+  const ProcessingOptions options = read_processing_options(request->processing, service);
   EncodeCall call;
   call.media = std::move(request->media);
   call.json = std::move(request->json);
@@ -72,6 +94,13 @@ EncodeCall read_call(const Encoder& encoder, const Request& http, const PathArgu
 
 }  // namespace
 
-Route embed_route(const Encoder& encoder) { return work_route(encoder, "/v2/embed", read_call); }
+Route embed_route(const Encoder& encoder) {
+  return work_route(encoder, "/v2/embed",
+                    {.summary = "A vector for each image or video, as Cohere has it",
+                     .takes = {{.schema = embed_schema}},
+                     .gives = {{.schema = schema::reply<kEmbeddings>}},
+                     .example = R"(--json '{"images": ["https://example.org/photo.jpg"]}')"},
+                    read_call);
+}
 
 }  // namespace fovea::serve

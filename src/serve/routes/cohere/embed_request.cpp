@@ -7,25 +7,41 @@
 #include "serve/routes/call_limits.h"
 #include "serve/routes/conversation.h"
 #include "serve/routes/output_options.h"
+#include "serve/text/object_table.h"
 
 namespace fovea::serve {
 namespace {
 
-/// The number of elements of a list.
-std::size_t checked_count(const JsonView& json, const std::string& param) {
-  if (!json.is_array() || json.num_elements() == 0) {
-    refuse(param, "expected a list, which is not empty");
-  }
-  return json.num_elements();
-}
+struct EmbedBody : BodyObject, ProcessingMembers {
+  std::optional<std::string_view> model;
+  std::optional<std::vector<std::string_view>> images;
+  std::optional<JsonView> inputs;
+  std::optional<std::vector<std::string_view>> embedding_types;
+  std::optional<std::string_view> deepstack;
+  std::optional<std::int64_t> output_dimension;
+};
 
-MediaReference image_of(const JsonView& json, const std::string& param) {
-  if (!json.is_string()) refuse(param, "expected a URL");
-  MediaReference reference;
-  reference.url = json.as_text();
-  reference.param = param;
-  return reference;
-}
+constexpr std::array<std::string_view, 2> kEmbedTypes{"float", "base64"};
+constexpr std::array<Member<EmbedBody>, 7> kOwnEmbedMembers{
+    {{&EmbedBody::model, {.name = "model", .about = "The model; without it the only one"}},
+     {&EmbedBody::images,
+      {.name = "images", .about = "URLs of images; they, or inputs", .least = 1}},
+     {&EmbedBody::inputs,
+      {.name = "inputs",
+       .about = "In place of images, messages with an image or video each",
+       .schema = schema::list<message_schema, 1>}},
+     {&EmbedBody::embedding_types,
+      {.name = "embedding_types",
+       .about = "Forms of the vectors; without it float",
+       .choices = kEmbedTypes,
+       .least = 1}},
+     {&EmbedBody::deepstack, kDeepstackFacts},
+     {&EmbedBody::output_dimension,
+      {.name = "output_dimension", .about = "How many of the first values are kept", .least = 1}},
+     {Refused{"this server encodes images and videos, no text", "text_not_supported"},
+      {.name = "texts", .about = ""}}}};
+constexpr auto kEmbedMembers = joined<EmbedBody>(kOwnEmbedMembers, kProcessingMembers);
+constexpr ObjectTable<EmbedBody> kEmbedBody{"EmbedBody", kEmbedMembers};
 
 /// The one image or video of an input.
 MediaReference media_of(const JsonView& input, const std::string& param, std::size_t max_items) {
@@ -38,61 +54,57 @@ MediaReference media_of(const JsonView& input, const std::string& param, std::si
   return std::move(parts[0].reference);
 }
 
-std::vector<MediaReference> read_images_or_inputs(Fields& fields, std::size_t max_items) {
-  if (fields.find("texts")) {
-    refuse("texts", "this server encodes images and videos, no text", "text_not_supported");
-  }
-  const std::optional<JsonView> images = fields.find("images");
-  const std::optional<JsonView> inputs = fields.find("inputs");
-  if (images.has_value() == inputs.has_value()) {
-    throw ApiError(400, images ? "invalid_value" : "missing_field",
+MediaReference embed_image(std::string_view url, std::string param) {
+  MediaReference reference;
+  reference.url = url;
+  reference.param = std::move(param);
+  return reference;
+}
+
+std::vector<MediaReference> read_embed_media(const EmbedBody& body, std::size_t max_items) {
+  if (body.images.has_value() == body.inputs.has_value()) {
+    throw ApiError(400, body.images ? "invalid_value" : "missing_field",
                    "expected either images or inputs", "images");
   }
-  const std::string name = images ? "images" : "inputs";
-  const JsonView list = images ? *images : *inputs;
-  const std::size_t count = checked_count(list, name);
-  check_item_count(count, max_items);
   std::vector<MediaReference> media;
-  for (std::size_t i = 0; i < count; ++i) {
-    const std::string param = element_path(name, i);
-    const JsonView one = list.element(i);
-    media.push_back(images ? image_of(one, param) : media_of(one, param, max_items));
+  if (body.images) {
+    check_item_count(body.images->size(), max_items);
+    for (const std::string_view url : *body.images) {
+      media.push_back(embed_image(url, element_path("images", media.size())));
+    }
+    return media;
+  }
+  const JsonView& inputs = *body.inputs;
+  if (!inputs.is_array() || inputs.num_elements() == 0) {
+    refuse("inputs", "expected a list, which is not empty");
+  }
+  check_item_count(inputs.num_elements(), max_items);
+  for (std::size_t i = 0; i < inputs.num_elements(); ++i) {
+    media.push_back(media_of(inputs.element(i), element_path("inputs", i), max_items));
   }
   return media;
 }
 
-std::set<std::string> read_types(Fields& fields) {
-  const std::optional<JsonView> types = fields.find("embedding_types");
-  if (!types) return {"float"};
-  std::set<std::string> names;
-  const std::size_t count = checked_count(*types, "embedding_types");
-  for (std::size_t i = 0; i < count; ++i) {
-    const JsonView type = types->element(i);
-    const std::string_view name = type.is_string() ? type.as_text() : "";
-    if (name != "float" && name != "base64") {
-      refuse("embedding_types", "expected float or base64");
-    }
-    names.emplace(name);
-  }
-  return names;
-}
-
 }  // namespace
 
-EmbedRequest parse_embed_request(const SharedJson& body, std::size_t max_items) {
-  Fields fields(body->root(), "");
+EmbedRequest parse_embed_request(const SharedJson& json, std::size_t max_items) {
+  const EmbedBody body = read_object(kEmbedBody, json->root());
   EmbedRequest request;
-  request.json = body;
-  request.media = read_images_or_inputs(fields, max_items);
-  request.types = read_types(fields);
-  request.rows.pooling = Pooling::kMean;
-  request.rows.deepstack = vector_deepstack_of(fields, request.rows.pooling);
-  request.rows.normalize = true;
-  request.rows.dimensions = fields.integer("output_dimension");
-  if (request.rows.dimensions.value_or(1) < 1) {
-    refuse("output_dimension", "expected 1 or more");
+  request.json = json;
+  request.model = body.model.value_or("");
+  request.media = read_embed_media(body, max_items);
+  request.types = {"float"};
+  if (body.embedding_types) {
+    request.types = {body.embedding_types->begin(), body.embedding_types->end()};
   }
+  request.rows.pooling = Pooling::kMean;
+  request.rows.deepstack = deepstack_of(body.deepstack, request.rows.pooling);
+  request.rows.normalize = true;
+  request.rows.dimensions = body.output_dimension;
+  request.processing = body;
   return request;
 }
+
+JsonObject embed_schema(SchemaSet& named) { return describe(kEmbedBody, named); }
 
 }  // namespace fovea::serve

@@ -1,5 +1,6 @@
 #include "serve/routes/routes.h"
 
+#include <array>
 #include <memory>
 #include <optional>
 #include <string>
@@ -8,11 +9,76 @@
 #include "serve/routes/fovea/encode_request.h"
 #include "serve/routes/output_options.h"
 #include "serve/routes/processing_options.h"
+#include "serve/routes/reply_schemas.h"
 #include "serve/rows/reply_formats.h"
 #include "serve/rows/vector_reply.h"
 
 namespace fovea::serve {
 namespace {
+
+/// Rows, a vector, or text that holds them.
+JsonObject rows_schema(SchemaSet& named) {
+  using schema::list, schema::number;
+  return schema::either<list<list<number>>, list<number>, schema::text>(named);
+}
+
+constexpr std::array<ReplyMember, 23> kEncodedItemMembers{
+    {{"index", schema::integer, "Place in the request"},
+     {"id", schema::text, "As the request has it", false},
+     {"uuid", schema::text, "As the request has it", false},
+     {"object", schema::text, "encoding"},
+     {"modality", schema::text, "image or video"},
+     {"key", schema::text, "Under which the encoder cache knows the rows", false},
+     {"cache", schema::text, "hit, join, miss or bypass", false},
+     {"graph", schema::text, "hit, partial or miss", false},
+     {"units_reused", schema::integer, "Parts that were there already", false},
+     {"num_embeds", schema::integer, "Rows before pooling"},
+     {"width", schema::integer, "Of a row of the engine"},
+     {"hidden", schema::integer, "Of the main embedding"},
+     {"deepstack_levels", schema::integer, "Beside it"},
+     {"dtype", schema::text, "Of the elements"},
+     {"shape", schema::list<schema::integer>, "Of the tensor"},
+     {"grid_thw", schema::list<schema::integer>, "Patches in time, height and width", false},
+     {"retained", schema::list<schema::integer>, "Rows that are left of a pruned video", false},
+     {"timestamps", schema::list<schema::number>, "Seconds of the frames", false},
+     {"timings_ms", schema::map<schema::number>, "Milliseconds of each stage", false},
+     {"data", rows_schema, "Numbers, or base64 of elements or of an archive of torch"},
+     {"deepstack", schema::list<rows_schema>, "Levels, with deepstack split", false},
+     {"grid_thw_torch", schema::text, "The grid as an archive of torch in base64", false},
+     {"part", schema::object, "A content part for vLLM", false}}};
+constexpr ReplyObject kEncodedItem{"EncodedItem", kEncodedItemMembers};
+constexpr std::array<ReplyMember, 4> kEncodeUsageMembers{
+    {{"prompt_tokens", schema::integer, "Rows of all items"},
+     {"total_tokens", schema::integer, "The same"},
+     {"images", schema::integer, "Items"},
+     {"videos", schema::integer, "Items"}}};
+constexpr ReplyObject kEncodeUsage{"EncodeUsage", kEncodeUsageMembers};
+constexpr std::array<ReplyMember, 6> kEncodingsMembers{
+    {{"id", schema::text, "Of the request"},
+     {"object", schema::text, "encoding.list"},
+     {"created", schema::integer, "Seconds since 1970"},
+     {"model", schema::text, "Its name"},
+     {"data", schema::list<schema::reply<kEncodedItem>>, "The items in order"},
+     {"usage", schema::reply<kEncodeUsage>, "What was encoded"}}};
+constexpr ReplyObject kEncodings{"Encodings", kEncodingsMembers};
+
+RouteText encode_text() {
+  std::vector<Content> takes{{.schema = encode_schema},
+                             {.schema = encode_form_schema, .type = "multipart/form-data"}};
+  for (const std::string_view type :
+       {kBinaryType, std::string_view("image/*"), std::string_view("video/*")}) {
+    takes.push_back({.schema = schema::bytes, .type = type});
+  }
+  return {.summary = "Rows of images and videos",
+          .takes = std::move(takes),
+          .gives = {{.schema = schema::reply<kEncodings>},
+                    {.schema = schema::bytes, .type = kBinaryType}},
+          .parameters = encode_parameters,
+          .about = kWhereOptionsStand,
+          .example =
+              "-H 'Content-Type: image/jpeg' -H 'Accept: application/vnd.safetensors' "
+              "--data-binary @photo.jpg -o rows.safetensors"};
+}
 
 /// The part of a request that its reply needs.
 struct Asked {
@@ -87,6 +153,8 @@ EncodeCall read_call(const Encoder& encoder, const Request& request, const PathA
 
 }  // namespace
 
-Route encode_route(const Encoder& encoder) { return work_route(encoder, "/v1/encode", read_call); }
+Route encode_route(const Encoder& encoder) {
+  return work_route(encoder, "/v1/encode", encode_text(), read_call);
+}
 
 }  // namespace fovea::serve

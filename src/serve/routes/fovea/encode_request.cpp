@@ -2,7 +2,7 @@
 
 #include <algorithm>
 #include <array>
-#include <charconv>
+#include <span>
 #include <string_view>
 #include <utility>
 
@@ -13,89 +13,231 @@
 #include "serve/routes/processing_options.h"
 #include "serve/text/headers.h"
 #include "serve/text/multipart.h"
+#include "serve/text/object_table.h"
 #include "serve/text/query.h"
 
 namespace fovea::serve {
 namespace {
 
-/// Members that are known, but mean something that the engine does not do.
-void refuse_member(Fields& fields, std::string_view name, const std::string& instead) {
-  if (fields.find(name)) refuse(fields.path(name), "this server does not take it; " + instead);
+/// The members that all forms of a body have.
+struct OptionsBody : BodyObject {
+  std::optional<std::string_view> model;
+  std::optional<JsonView> output;
+  std::optional<std::string_view> cache;
+  std::optional<JsonView> processor_kwargs;
+  std::optional<std::int64_t> priority;
+  std::optional<std::string_view> request_id;
+  std::optional<std::int64_t> timeout_ms;
+};
+/// JSON, which names its items.
+struct JsonBody : OptionsBody {
+  std::optional<JsonView> items;
+  std::optional<JsonView> messages;
+};
+/// The options of items whose bytes are in a form, and of the one whose bytes are the body.
+struct FormOptions : OptionsBody {
+  std::optional<double> fps;
+};
+struct QueryOptions : FormOptions {
+  std::optional<std::string_view> id;
+  std::optional<std::string_view> uuid;
+};
+
+/// What tells the kind of an item.
+struct ItemKind : BodyObject {
+  std::optional<std::string_view> type;
+  std::optional<JsonView> video;
+  std::optional<JsonView> frames;
+  std::optional<JsonView> width;
+};
+struct ItemBody : BodyObject {
+  std::optional<std::string_view> type;
+  std::optional<std::string_view> id;
+  std::optional<std::string_view> uuid;
+  std::optional<JsonView> processor_kwargs;
+};
+struct ImageBody : ItemBody {
+  std::optional<std::string_view> image;
+};
+struct VideoBody : ItemBody {
+  std::optional<double> fps;
+  std::optional<std::string_view> video;
+  std::optional<std::vector<std::string_view>> frames;
+};
+struct SizeBody : ItemBody {
+  std::optional<double> fps;
+  std::optional<std::int64_t> width;
+  std::optional<std::int64_t> height;
+  std::optional<std::int64_t> num_frames;
+};
+
+constexpr std::array<std::string_view, 2> kCacheUses{"use", "bypass"};
+constexpr std::array<std::string_view, 2> kItemTypes{"image", "video"};
+constexpr auto kImageType = std::array{kItemTypes[0]};
+constexpr auto kVideoType = std::array{kItemTypes[1]};
+
+constexpr std::array<Member<OptionsBody>, 7> kOptionsMembers{
+    {{&OptionsBody::model, {.name = "model", .about = "The model; without it the only one"}},
+     {&OptionsBody::output,
+      {.name = "output", .about = "What comes back, and how", .schema = output_schema}},
+     {&OptionsBody::cache,
+      {.name = "cache",
+       .about = "Whether rows that are there already are taken",
+       .choices = kCacheUses}},
+     {&OptionsBody::processor_kwargs,
+      {.name = "processor_kwargs",
+       .about = "Options of the processor for all items, which those of an item come before",
+       .schema = schema::object}},
+     {&OptionsBody::priority, {.name = "priority", .about = "Not used: all requests are equal"}},
+     {&OptionsBody::request_id,
+      {.name = "request_id", .about = "Name of the request in the reply"}},
+     {&OptionsBody::timeout_ms,
+      {.name = "timeout_ms", .about = "Most milliseconds until the reply", .least = 1}}}};
+constexpr MemberFacts kFpsFacts{
+    .name = "fps", .about = "Frames per second at which a video is sampled", .above = 0};
+constexpr MemberFacts kIdFacts{.name = "id", .about = "Name of the item in the reply"};
+constexpr MemberFacts kUuidFacts{.name = "uuid", .about = "Name of the item for vLLM's caches"};
+constexpr std::array<Member<FormOptions>, 1> kFormFps{{{&FormOptions::fps, kFpsFacts}}};
+constexpr auto kFormMembers = joined<FormOptions>(kOptionsMembers, kFormFps);
+constexpr ObjectTable<FormOptions> kFormOptions{"FormOptions", kFormMembers, Others::kRefused};
+constexpr auto kQueryMembers = joined<QueryOptions>(
+    kFormMembers, std::array<Member<QueryOptions>, 2>{
+                      {{&QueryOptions::id, kIdFacts}, {&QueryOptions::uuid, kUuidFacts}}});
+constexpr ObjectTable<QueryOptions> kQueryOptions{"QueryOptions", kQueryMembers, Others::kRefused};
+
+constexpr std::array<Member<ItemKind>, 4> kKindMembers{
+    {{&ItemKind::type, {.name = "type", .about = "", .choices = kItemTypes}},
+     {&ItemKind::video, {.name = "video", .about = ""}},
+     {&ItemKind::frames, {.name = "frames", .about = ""}},
+     {&ItemKind::width, {.name = "width", .about = ""}}}};
+constexpr ObjectTable<ItemKind> kItemKind{"ItemKind", kKindMembers};
+
+constexpr std::array<Member<ItemBody>, 4> item_members(std::span<const std::string_view> type) {
+  return {{{&ItemBody::type,
+            {.name = "type", .about = "What it is; without it its members tell", .choices = type}},
+           {&ItemBody::id, kIdFacts},
+           {&ItemBody::uuid, kUuidFacts},
+           {&ItemBody::processor_kwargs,
+            {.name = "processor_kwargs",
+             .about = "Options of the processor for this item",
+             .schema = schema::object}}}};
 }
+constexpr auto kImageMembers = joined<ImageBody>(
+    item_members(kImageType),
+    std::array<Member<ImageBody>, 1>{{{&ImageBody::image,
+                                       {.name = "image",
+                                        .about = "A data:, http(s): or file: URL, or base64",
+                                        .is_required = true}}}});
+constexpr Refused kDensity{
+    "this server does not take it; fps or processor_kwargs say how densely to sample"};
+constexpr auto kVideoMembers = joined<VideoBody>(
+    item_members(kVideoType),
+    std::array<Member<VideoBody>, 6>{
+        {{&VideoBody::fps, kFpsFacts},
+         {&VideoBody::video,
+          {.name = "video", .about = "A data:, http(s): or file: URL, or base64, of a container"}},
+         {&VideoBody::frames,
+          {.name = "frames",
+           .about = "In place of it, the sampled frames, each given as an image is",
+           .least = 1}},
+         {kDensity, {.name = "num_frames", .about = ""}},
+         {kDensity, {.name = "max_frames", .about = ""}},
+         {kDensity, {.name = "frame_indices", .about = ""}}}});
+constexpr std::array<Member<SizeBody>, 2> kSides{
+    {{&SizeBody::width, {.name = "width", .about = "Pixels", .least = 1, .is_required = true}},
+     {&SizeBody::height, {.name = "height", .about = "Pixels", .least = 1, .is_required = true}}}};
+constexpr auto kImageSizeMembers = joined<SizeBody>(item_members(kImageType), kSides);
+constexpr auto kVideoSizeMembers = joined<SizeBody>(
+    item_members(kVideoType), kSides,
+    std::array<Member<SizeBody>, 2>{
+        {{&SizeBody::fps, kFpsFacts},
+         {&SizeBody::num_frames,
+          {.name = "num_frames", .about = "Sampled frames; without it 1", .least = 1}}}});
+constexpr ObjectTable<ImageBody> kImageItem{"ImageItem", kImageMembers, Others::kRefused};
+constexpr ObjectTable<VideoBody> kVideoItem{"VideoItem", kVideoMembers, Others::kRefused};
+constexpr ObjectTable<SizeBody> kImageSize{"ImageSize", kImageSizeMembers, Others::kRefused};
+constexpr ObjectTable<SizeBody> kVideoSize{"VideoSize", kVideoSizeMembers, Others::kRefused};
+
+template <SchemaOf... kItems>
+constexpr std::array<Member<JsonBody>, 2> media_members() {
+  return {{{&JsonBody::items,
+            {.name = "items",
+             .about = "The images and videos; they, or messages",
+             .schema = schema::list<schema::either<kItems...>, 1>}},
+           {&JsonBody::messages,
+            {.name = "messages",
+             .about = "In place of items, a conversation with the images and videos",
+             .schema = conversation_schema}}}};
+}
+constexpr auto kEncodeMembers = joined<JsonBody>(
+    kOptionsMembers, media_members<schema::body<kImageItem>, schema::body<kVideoItem>>());
+// What has members that it needs comes first: readers take the first that fits.
+constexpr auto kPlanMembers = joined<JsonBody>(
+    kOptionsMembers, media_members<schema::body<kImageSize>, schema::body<kVideoSize>,
+                                   schema::body<kImageItem>, schema::body<kVideoItem>>());
+constexpr ObjectTable<JsonBody> kEncodeBody{"EncodeBody", kEncodeMembers, Others::kRefused};
+constexpr ObjectTable<JsonBody> kPlanBody{"PlanBody", kPlanMembers, Others::kRefused};
 
 /// Options for the processor, which those that the item has already come before.
-void read_processor(Fields& fields, MediaReference& media) {
-  constexpr const char* kMember = "processor_kwargs";
-  if (const auto options = fields.find(kMember)) {
-    add_item_options(*options, fields.path(kMember), media);
+void add_processor(const std::optional<JsonView>& options, const BodyObject& object,
+                   MediaReference& media) {
+  if (options) add_item_options(*options, object.path("processor_kwargs"), media);
+}
+
+/// The item with what all kinds have.
+EncodeItem item_of(const ItemBody& body, Modality modality) {
+  EncodeItem item;
+  item.media.modality = modality;
+  item.id = body.id.value_or("");
+  item.uuid = body.uuid.value_or("");
+  add_processor(body.processor_kwargs, body, item.media);
+  return item;
+}
+
+EncodeItem read_image(const JsonView& json, const std::string& where) {
+  const ImageBody body = read_object(kImageItem, json, where);
+  EncodeItem item = item_of(body, Modality::kImage);
+  item.media.param = body.path("image");
+  item.media.url = *body.image;
+  return item;
+}
+
+EncodeItem read_video(const JsonView& json, const std::string& where) {
+  const VideoBody body = read_object(kVideoItem, json, where);
+  EncodeItem item = item_of(body, Modality::kVideo);
+  item.media.param = body.path(body.frames ? "frames" : "video");
+  if (body.frames && body.video) refuse(item.media.param, "comes with video; give one of them");
+  if (!body.frames && !body.video) {
+    refuse(item.media.param, "expected a URL or base64, got nothing", "missing_field");
   }
+  item.media.fps = body.fps;
+  item.media.url = body.video.value_or("");
+  if (body.frames) item.media.frames = *body.frames;
+  return item;
 }
 
-void read_fps(Fields& fields, MediaReference& media) {
-  const std::optional<double> fps = fields.number("fps");
-  if (fps && *fps <= 0) refuse(fields.path("fps"), "expected a positive number");
-  if (fps) media.fps = fps;
-}
-
-std::vector<std::string_view> read_frames(const JsonView& frames, const std::string& path) {
-  if (!frames.is_array() || frames.num_elements() == 0) refuse(path, "expected an array of URLs");
-  std::vector<std::string_view> urls;
-  urls.reserve(frames.num_elements());
-  for (std::size_t i = 0; i < frames.num_elements(); ++i) {
-    if (!frames.element(i).is_string()) refuse(path, "expected an array of URLs");
-    urls.push_back(frames.element(i).as_text());
-  }
-  return urls;
-}
-
-/// A number of pixels or frames.
-std::int64_t read_size(Fields& fields, std::string_view name, std::int64_t otherwise = 0) {
-  const std::int64_t size = fields.integer(name).value_or(otherwise);
-  if (size < 1) refuse(fields.path(name), "expected a positive number");
-  return size;
-}
-
-void read_media(Fields& fields, bool is_video, MediaReference& media) {
-  const char* member = is_video ? "video" : "image";
-  const std::optional<JsonView> frames = is_video ? fields.find("frames") : std::nullopt;
-  const std::optional<std::string_view> url = fields.text(member);
-  media.param = fields.path(frames ? "frames" : member);
-  if (frames && url) refuse(media.param, "comes with video; give one of them");
-  if (!frames && !url) {
-    fields.refuse_others();
-    refuse(media.param, "expected a URL or base64, got nothing", "missing_field");
-  }
-  if (url) media.url = *url;
-  if (frames) media.frames = read_frames(*frames, media.param);
+EncodeItem read_size(const JsonView& json, const std::string& where, Modality modality) {
+  const bool is_video = modality == Modality::kVideo;
+  const SizeBody body = read_object(is_video ? kVideoSize : kImageSize, json, where);
+  EncodeItem item = item_of(body, modality);
+  item.media.fps = body.fps;
+  item.media.param = where;
+  item.size = ItemSize{.width_px = *body.width,
+                       .height_px = *body.height,
+                       .num_frames = body.num_frames.value_or(1),
+                       .modality = modality};
+  return item;
 }
 
 /// The item that `json` says it is; without `type` its members tell.
 EncodeItem read_item(const JsonView& json, const std::string& where,
                      const EncodeRequestRules& rules) {
-  Fields fields(json, where);
-  EncodeItem item;
-  const std::optional<std::string_view> type = fields.choice("type", {"image", "video"});
-  const bool is_video = type ? *type == "video" : fields.find("video") || fields.find("frames");
-  item.media.modality = is_video ? Modality::kVideo : Modality::kImage;
-  item.id = fields.text("id").value_or("");
-  item.uuid = fields.text("uuid").value_or("");
-  read_processor(fields, item.media);
-  if (is_video) read_fps(fields, item.media);
-  if (rules.takes_sizes && fields.find("width")) {
-    item.size = ItemSize{.width_px = read_size(fields, "width"),
-                         .height_px = read_size(fields, "height"),
-                         .num_frames = is_video ? read_size(fields, "num_frames", 1) : 1,
-                         .modality = item.media.modality};
-    item.media.param = where;
-  } else {
-    read_media(fields, is_video, item.media);
-    if (is_video) {
-      for (const char* member : {"num_frames", "max_frames", "frame_indices"})
-        refuse_member(fields, member, "fps or processor_kwargs say how densely to sample");
-    }
+  const ItemKind kind = read_object(kItemKind, json, where);
+  const bool is_video = kind.type ? *kind.type == "video" : kind.video || kind.frames;
+  if (rules.takes_sizes && kind.width) {
+    return read_size(json, where, is_video ? Modality::kVideo : Modality::kImage);
   }
-  fields.refuse_others();
-  return item;
+  return is_video ? read_video(json, where) : read_image(json, where);
 }
 
 /// The media of a conversation, in order.
@@ -112,47 +254,40 @@ void read_messages(const JsonView& messages, const EncodeRequestRules& rules,
   }
 }
 
-void read_items(Fields& fields, const EncodeRequestRules& rules, EncodeRequest& request) {
-  const std::optional<JsonView> items = fields.find("items");
-  if (const std::optional<JsonView> messages = fields.find("messages")) {
-    if (items) refuse("messages", "comes with items; give one of them");
-    return read_messages(*messages, rules, request);
+void read_items(const JsonBody& body, const EncodeRequestRules& rules, EncodeRequest& request) {
+  if (body.messages) {
+    if (body.items) refuse("messages", "comes with items; give one of them");
+    return read_messages(*body.messages, rules, request);
   }
-  if (!items) {
-    fields.refuse_others();  // names the member that was meant
-    refuse("items", "expected an array, got nothing", "missing_field");
-  }
-  if (!items->is_array() || items->num_elements() == 0)
+  if (!body.items) refuse("items", "expected an array, got nothing", "missing_field");
+  if (!body.items->is_array() || body.items->num_elements() == 0)
     refuse("items", "expected an array of items");
-  const std::size_t count = items->num_elements();
+  const std::size_t count = body.items->num_elements();
   check_item_count(count, rules.max_items);
   for (std::size_t i = 0; i < count; ++i) {
-    request.items.push_back(read_item(items->element(i), element_path("items", i), rules));
+    request.items.push_back(read_item(body.items->element(i), element_path("items", i), rules));
   }
 }
 
-/// The members that all forms of a body have.
-void read_options(Fields& fields, const std::string* accept, EncodeRequest& request) {
-  request.model = fields.text("model").value_or("");
-  (void)fields.find("processor_kwargs");  // read when there are items
-  request.output = read_output(fields, accept);
-  request.use_cache = fields.choice("cache", {"use", "bypass"}).value_or("use") == "use";
-  (void)fields.integer("priority");  // all requests have the same
-  request.request_id = fields.text("request_id").value_or("");
-  if (const std::optional<std::int64_t> timeout = fields.integer("timeout_ms")) {
-    if (*timeout < 1) refuse(fields.path("timeout_ms"), "expected a positive number");
-    request.timeout = std::chrono::milliseconds(std::min(*timeout, std::int64_t{86'400'000}));
-  }
+/// Takes the options but those of items.
+void take_options(const OptionsBody& body, const std::string* accept, EncodeRequest& request) {
+  constexpr std::int64_t kDayMs = 86'400'000;
+  request.model = body.model.value_or("");
+  request.output = read_output(body.output, accept);
+  request.use_cache = body.cache.value_or("use") == "use";
+  request.request_id = body.request_id.value_or("");
+  if (body.timeout_ms)
+    request.timeout = std::chrono::milliseconds(std::min(*body.timeout_ms, kDayMs));
 }
 
 EncodeRequest read_json(const Request& request, const EncodeRequestRules& rules) {
   EncodeRequest result;
   result.json = parse_json_object(request.text(), request.body);
-  Fields fields(result.json->root(), "");
-  read_options(fields, find_header(request.headers, "Accept"), result);
-  read_items(fields, rules, result);
-  for (EncodeItem& item : result.items) read_processor(fields, item.media);
-  fields.refuse_others();
+  const JsonBody body =
+      read_object(rules.takes_sizes ? kPlanBody : kEncodeBody, result.json->root());
+  take_options(body, find_header(request.headers, "Accept"), result);
+  read_items(body, rules, result);
+  for (EncodeItem& item : result.items) add_processor(body.processor_kwargs, body, item.media);
   return result;
 }
 
@@ -184,29 +319,28 @@ MediaReference bytes_of_body(const Request& request, std::span<const std::uint8_
   return media;
 }
 
-/// Options of a query that are no text.
-constexpr std::array<std::string_view, 8> kScalars{"output.normalize",
-                                                   "fps",
-                                                   "priority",
-                                                   "timeout_ms",
-                                                   "processor_kwargs.min_pixels",
-                                                   "processor_kwargs.max_pixels",
-                                                   "width",
-                                                   "height"};
-constexpr std::array<std::string_view, 1> kLists{"output.include"};
+/// The members of a query. Of options of the processor those that are numbers are described.
+std::vector<QueryMember> query_members() {
+  static constexpr MemberFacts kPixels{.name = "", .about = "An option of the processor"};
+  std::vector<QueryMember> members;
+  add_query_members(kQueryOptions, "", members);
+  add_output_members(members);
+  members.push_back({"processor_kwargs.min_pixels", &kPixels, detail::ValueKind::kInteger});
+  members.push_back({"processor_kwargs.max_pixels", &kPixels, detail::ValueKind::kInteger});
+  return members;
+}
 
 EncodeRequest read_bytes(const Request& request, const std::string& type) {
   EncodeRequest result;
-  result.json = query_object(request.query, {.scalars = kScalars, .lists = kLists});
-  Fields fields(result.json->root(), "");
-  read_options(fields, find_header(request.headers, "Accept"), result);
+  result.json = query_object(request.query, query_members());
+  const QueryOptions options = read_object(kQueryOptions, result.json->root());
+  take_options(options, find_header(request.headers, "Accept"), result);
   EncodeItem item;
   item.media = bytes_of_body(request, *request.body, type, "body");
-  item.id = fields.text("id").value_or("");
-  item.uuid = fields.text("uuid").value_or("");
-  read_fps(fields, item.media);
-  read_processor(fields, item.media);
-  fields.refuse_others();
+  item.id = options.id.value_or("");
+  item.uuid = options.uuid.value_or("");
+  item.media.fps = options.fps;
+  add_processor(options.processor_kwargs, options, item.media);
   result.items.push_back(std::move(item));
   return result;
 }
@@ -237,13 +371,12 @@ EncodeRequest read_form(const Request& request, const std::string& boundary,
     throw ApiError(400, "missing_field", "the form has no part file", "file");
   check_item_count(result.items.size(), rules.max_items);
   result.json = parse_json_object(options, request.body);
-  Fields fields(result.json->root(), "");
-  read_options(fields, find_header(request.headers, "Accept"), result);
+  const FormOptions body = read_object(kFormOptions, result.json->root());
+  take_options(body, find_header(request.headers, "Accept"), result);
   for (EncodeItem& item : result.items) {
-    read_fps(fields, item.media);
-    read_processor(fields, item.media);
+    item.media.fps = body.fps;
+    add_processor(body.processor_kwargs, body, item.media);
   }
-  fields.refuse_others();
   return result;
 }
 
@@ -278,5 +411,19 @@ EncodeRequest read_encode_request(const Request& request, const EncodeRequestRul
   for (const EncodeItem& item : result.items) counter.count(item.media);
   return result;
 }
+
+JsonObject encode_schema(SchemaSet& named) { return describe(kEncodeBody, named); }
+JsonObject plan_schema(SchemaSet& named) { return describe(kPlanBody, named); }
+
+JsonObject encode_form_schema(SchemaSet& named) {
+  const JsonObject parts{{"file", schema::list_of(schema::bytes(named), 1)},
+                         {"options", describe(kFormOptions, named)}};
+  return {{"type", "object"},
+          {"properties", parts},
+          {"required", JsonArray::of("file")},
+          {"additionalProperties", false}};
+}
+
+std::vector<JsonObject> encode_parameters() { return query_parameters(query_members()); }
 
 }  // namespace fovea::serve

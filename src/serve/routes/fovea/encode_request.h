@@ -12,6 +12,7 @@
 #include "serve/routes/call_limits.h"
 #include "serve/rows/reply_formats.h"
 #include "serve/text/json.h"
+#include "serve/text/schema.h"
 
 namespace fovea::serve {
 
@@ -50,5 +51,16 @@ struct EncodeRequestRules {
 /// Source: docs/serving.md, "POST /v1/encode".
 [[nodiscard]] EncodeRequest read_encode_request(const Request& request,
                                                 const EncodeRequestRules& rules);
+
+/// What people have to know of the parameters.
+inline constexpr std::string_view kWhereOptionsStand =
+    "Options stand in the body; where that is an image or a video itself, in the query.";
+
+/// The schemas of these bodies: JSON without sizes, JSON with them, and the form; and the options
+/// in the query of a body that is an item.
+[[nodiscard]] JsonObject encode_schema(SchemaSet& named);
+[[nodiscard]] JsonObject plan_schema(SchemaSet& named);
+[[nodiscard]] JsonObject encode_form_schema(SchemaSet& named);
+[[nodiscard]] std::vector<JsonObject> encode_parameters();
 
 }  // namespace fovea::serve

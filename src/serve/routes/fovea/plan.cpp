@@ -1,6 +1,7 @@
 #include "serve/routes/routes.h"
 
 #include <algorithm>
+#include <array>
 #include <exception>
 #include <memory>
 #include <optional>
@@ -14,9 +15,44 @@
 #include "serve/http/message.h"
 #include "serve/routes/fovea/encode_request.h"
 #include "serve/routes/processing_options.h"
+#include "serve/routes/reply_schemas.h"
 
 namespace fovea::serve {
 namespace {
+
+constexpr std::array<ReplyMember, 10> kPlanItemMembers{
+    {{"index", schema::integer, "Place in the request"},
+     {"id", schema::text, "As the request has it", false},
+     {"object", schema::text, "plan.item"},
+     {"modality", schema::text, "image or video"},
+     {"source_size", schema::list<schema::integer>, "Width and height in pixels"},
+     {"resized_size", schema::list<schema::integer>, "Likewise, after resizing"},
+     {"num_frames", schema::integer, "1 of an image"},
+     {"grid_thw", schema::list<schema::integer>, "Patches in time, height and width", false},
+     {"patches", schema::integer, "That enter the tower"},
+     {"num_embeds", schema::integer, "Rows that come out"}}};
+constexpr ReplyObject kPlanItem{"PlannedItem", kPlanItemMembers};
+constexpr std::array<ReplyMember, 5> kBatchMembers{
+    {{"replica", schema::integer, "That encodes it"},
+     {"items", schema::list<schema::integer>, "Their places"},
+     {"tokens", schema::list<schema::integer>, "Of each path"},
+     {"budgets", schema::list<schema::or_null<schema::integer>>, "Of each path; null: eager"},
+     {"padded", schema::list<schema::integer>, "Tokens of each path that nobody reads"}}};
+constexpr ReplyObject kBatch{"PlannedBatch", kBatchMembers};
+constexpr std::array<ReplyMember, 4> kPackingMembers{
+    {{"paths", schema::list<schema::text>, "Of the tower"},
+     {"token_budgets", schema::list<schema::list<schema::integer>>, "Of the graphs of each path"},
+     {"max_items_per_batch", schema::integer, "Of each graph"},
+     {"batches", schema::list<schema::reply<kBatch>>, "In order"}}};
+constexpr ReplyObject kPacking{"Packing", kPackingMembers};
+constexpr std::array<ReplyMember, 6> kPlanReplyMembers{
+    {{"object", schema::text, "plan"},
+     {"model", schema::text, "Its name"},
+     {"width", schema::integer, "Of a row"},
+     {"data", schema::list<schema::reply<kPlanItem>>, "The items in order"},
+     {"packing", schema::reply<kPacking>, "How they are packed"},
+     {"usage", schema::reply<kUsage>, "Rows"}}};
+constexpr ReplyObject kPlanReply{"Plan", kPlanReplyMembers};
 
 /// The size of an item as its header has it. @throws ApiError that names the item otherwise.
 ItemSize size_of_media(const PlannedItem& planned, const Service& service) {
@@ -162,9 +198,16 @@ Route plan_route(const Encoder& encoder) {
   return {.method = "POST",
           .pattern = "/v1/plan",
           .kind = RouteKind::kWork,
-          .handler = [encoder](const std::shared_ptr<Exchange>& exchange, const PathArguments&) {
-            handle_plan(encoder, exchange);
-          }};
+          .handler = [encoder](const std::shared_ptr<Exchange>& exchange,
+                               const PathArguments&) { handle_plan(encoder, exchange); },
+          .text = {.summary = "Sizes, grids, rows and packing of items, without encoding them",
+                   .takes = {{.schema = plan_schema},
+                             {.schema = encode_form_schema, .type = "multipart/form-data"},
+                             {.schema = schema::bytes, .type = kBinaryType}},
+                   .gives = {{.schema = schema::reply<kPlanReply>}},
+                   .parameters = encode_parameters,
+                   .about = kWhereOptionsStand,
+                   .example = R"(--json '{"items": [{"width": 640, "height": 480}]}')"}};
 }
 
 }  // namespace fovea::serve

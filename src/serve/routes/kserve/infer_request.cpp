@@ -8,7 +8,7 @@
 #include "serve/api_error.h"
 #include "serve/routes/call_limits.h"
 #include "serve/routes/output_options.h"
-#include "serve/text/json.h"
+#include "serve/text/object_table.h"
 
 namespace fovea::serve {
 namespace {
@@ -21,16 +21,116 @@ constexpr std::size_t kMaxOutputs = 16;
 /// More elements than any server allows; keeps products of shapes in range.
 constexpr std::int64_t kMaxElements = 1 << 20;
 
+struct InferBody : BodyObject {
+  std::optional<std::string_view> id;
+  std::optional<JsonView> parameters;
+  std::optional<JsonView> inputs;
+  std::optional<JsonView> outputs;
+};
+struct InferParameters : BodyObject, VectorMembers {
+  std::optional<bool> binary_data_output;
+  std::optional<std::string_view> dtype;
+  std::optional<std::string_view> modality;
+  std::optional<std::int64_t> timeout;
+};
+struct InferInputBody : BodyObject {
+  std::optional<std::string_view> name;
+  std::optional<std::string_view> datatype;
+  std::optional<JsonView> shape;
+  std::optional<JsonView> data;
+  std::optional<JsonView> parameters;
+};
+struct InputParameters : BodyObject {
+  std::optional<std::int64_t> binary_data_size;
+};
+struct InferOutputBody : BodyObject {
+  std::optional<std::string_view> name;
+  std::optional<JsonView> parameters;
+};
+struct OutputParameters : BodyObject {
+  std::optional<bool> binary_data;
+};
+
+constexpr std::array<std::string_view, 1> kInputName{"media"};
+constexpr std::array<std::string_view, 1> kInputType{"BYTES"};
+constexpr std::array<std::string_view, 3> kInferOutputNames{"embeddings", "num_embeds", "grid_thw"};
+constexpr std::array<std::string_view, 2> kInferModalities{"image", "video"};
+
+constexpr std::array<Member<OutputParameters>, 1> kInferOutputParameterMembers{
+    {{&OutputParameters::binary_data,
+      {.name = "binary_data", .about = "Whether it comes as bytes behind the JSON"}}}};
+constexpr ObjectTable<OutputParameters> kInferOutputParameters{"InferOutputParameters",
+                                                               kInferOutputParameterMembers};
+constexpr std::array<Member<InferOutputBody>, 2> kInferOutputMembers{
+    {{&InferOutputBody::name,
+      {.name = "name", .about = "A tensor", .choices = kInferOutputNames, .is_required = true}},
+     {&InferOutputBody::parameters,
+      {.name = "parameters", .about = "Of it", .schema = schema::body<kInferOutputParameters>}}}};
+constexpr ObjectTable<InferOutputBody> kInferOutput{"InferRequestOutput", kInferOutputMembers};
+
+constexpr std::array<Member<InputParameters>, 1> kInputParameterMembers{
+    {{&InputParameters::binary_data_size,
+      {.name = "binary_data_size",
+       .about = "Bytes behind the JSON, each element with its length in front",
+       .least = 0}}}};
+constexpr ObjectTable<InputParameters> kInputParameters{"InferInputParameters",
+                                                        kInputParameterMembers};
+constexpr std::array<Member<InferInputBody>, 5> kInferInputMembers{
+    {{&InferInputBody::name,
+      {.name = "name", .about = "The one input", .choices = kInputName, .is_required = true}},
+     {&InferInputBody::datatype,
+      {.name = "datatype", .about = "Its type", .choices = kInputType, .is_required = true}},
+     {&InferInputBody::shape,
+      {.name = "shape",
+       .about = "Its sizes, whose product is the number of items",
+       .schema = schema::list<schema::integer, 1>,
+       .is_required = true}},
+     {&InferInputBody::data,
+      {.name = "data", .about = "URLs or base64", .schema = schema::list<schema::text>}},
+     {&InferInputBody::parameters,
+      {.name = "parameters",
+       .about = "In place of data, bytes",
+       .schema = schema::body<kInputParameters>}}}};
+constexpr ObjectTable<InferInputBody> kInferInput{"InferInput", kInferInputMembers};
+
+constexpr std::array<Member<InferParameters>, 4> kOwnInferParameters{
+    {{&InferParameters::binary_data_output,
+      {.name = "binary_data_output",
+       .about = "Whether outputs that do not say so themselves come as bytes"}},
+     {&InferParameters::dtype,
+      {.name = "dtype", .about = "Element type of the rows; auto: that of the checkpoint"}},
+     {&InferParameters::modality,
+      {.name = "modality",
+       .about = "What the items are; without it images",
+       .choices = kInferModalities}},
+     {&InferParameters::timeout,
+      {.name = "timeout", .about = "Most microseconds until the reply; 0: any", .least = 0}}}};
+constexpr auto kInferParameterMembers =
+    joined<InferParameters>(kOwnInferParameters, kVectorMembers);
+constexpr ObjectTable<InferParameters> kInferParameters{"InferParameters", kInferParameterMembers};
+constexpr std::array<Member<InferBody>, 4> kInferBodyMembers{
+    {{&InferBody::id, {.name = "id", .about = "Name of the request in the reply"}},
+     {&InferBody::parameters,
+      {.name = "parameters", .about = "Of the request", .schema = schema::body<kInferParameters>}},
+     {&InferBody::inputs,
+      {.name = "inputs",
+       .about = "The one input, media",
+       .schema = schema::list<schema::body<kInferInput>, 1>,
+       .is_required = true}},
+     {&InferBody::outputs,
+      {.name = "outputs",
+       .about = "What comes back; without it all",
+       .schema = schema::list<schema::body<kInferOutput>>}}}};
+constexpr ObjectTable<InferBody> kInferBody{"InferBody", kInferBodyMembers};
+
 /// Elements that a shape says there are.
-std::size_t read_shape(Fields& input, std::size_t max_items) {
+std::size_t read_shape(const InferInputBody& input, std::size_t max_items) {
   const std::string path = input.path("shape");
-  const std::optional<JsonView> shape = input.find("shape");
-  if (!shape || !shape->is_array() || shape->num_elements() == 0) {
-    refuse(path, "expected a list of sizes");
-  }
+  const JsonView& shape = *input.shape;
+  if (!shape.is_array() || shape.num_elements() == 0) refuse(path, "expected a list of sizes");
   std::int64_t elements = 1;
-  for (std::size_t i = 0; i < shape->num_elements(); ++i) {
-    const std::optional<std::int64_t> side = shape->element(i).integer();
+  for (std::size_t i = 0; i < shape.num_elements(); ++i) {
+    const std::optional<std::int64_t> side = shape.element(i).integer();
     if (!side || *side < 0 || *side > kMaxElements) {
       refuse(path, "expected whole numbers up to " + std::to_string(kMaxElements));
     }
@@ -41,7 +141,8 @@ std::size_t read_shape(Fields& input, std::size_t max_items) {
   return static_cast<std::size_t>(elements);
 }
 
-[[noreturn]] void refuse_count(Fields& input, std::size_t elements, const std::string& in_data) {
+[[noreturn]] void refuse_count(const InferInputBody& input, std::size_t elements,
+                               const std::string& in_data) {
   refuse(input.path("shape"),
          "the shape has " + std::to_string(elements) + " elements, the data " + in_data);
 }
@@ -54,8 +155,9 @@ MediaReference reference_at(Modality modality, std::string param) {
 }
 
 /// The elements of a binary tensor: each its length, 32 bits little-endian, and its bytes.
-std::vector<MediaReference> split_elements(Fields& input, std::size_t elements, Bytes tensor,
-                                           const SharedBytes& body, Modality modality) {
+std::vector<MediaReference> split_elements(const InferInputBody& input, std::size_t elements,
+                                           Bytes tensor, const SharedBytes& body,
+                                           Modality modality) {
   const std::string param = input.path("data");
   std::vector<MediaReference> media;
   while (!tensor.empty()) {
@@ -76,9 +178,10 @@ std::vector<MediaReference> split_elements(Fields& input, std::size_t elements, 
   return media;
 }
 
-std::vector<MediaReference> read_texts(Fields& input, std::size_t elements, Modality modality) {
+std::vector<MediaReference> read_texts(const InferInputBody& input, std::size_t elements,
+                                       Modality modality) {
   const std::string path = input.path("data");
-  const std::optional<JsonView> data = input.find("data");
+  const std::optional<JsonView>& data = input.data;
   if (!data || !data->is_array()) refuse(path, "expected a list of base64 texts or URLs");
   if (data->num_elements() != elements)
     refuse_count(input, elements, std::to_string(data->num_elements()));
@@ -93,26 +196,18 @@ std::vector<MediaReference> read_texts(Fields& input, std::size_t elements, Moda
 }
 
 /// The size of the tensor's bytes behind the JSON; nothing if it has none there.
-std::optional<std::size_t> binary_size(Fields& input) {
-  const std::optional<JsonView> parameters = input.find("parameters");
-  if (!parameters) return std::nullopt;
-  Fields fields(*parameters, input.path("parameters"));
-  const std::optional<std::int64_t> size = fields.integer("binary_data_size");
-  if (!size) return std::nullopt;
-  if (*size < 0) refuse(fields.path("binary_data_size"), "expected 0 or more");
-  return static_cast<std::size_t>(*size);
+std::optional<std::size_t> binary_size(const InferInputBody& input) {
+  if (!input.parameters) return std::nullopt;
+  const InputParameters parameters =
+      read_object(kInputParameters, *input.parameters, input.path("parameters"));
+  if (!parameters.binary_data_size) return std::nullopt;
+  return static_cast<std::size_t>(*parameters.binary_data_size);
 }
 
 /// The one input. @param tail what is behind the JSON.
 std::vector<MediaReference> read_input(const JsonView& json, Bytes tail, const SharedBytes& body,
                                        Modality modality, std::size_t max_items) {
-  Fields input(json, "inputs[0]");
-  const std::string_view name = input.text("name").value_or("");
-  if (name != "media") {
-    refuse(input.path("name"), "expected media, got \"" + shortened(name, 60) + "\"");
-  }
-  if (input.text("datatype").value_or("") != "BYTES")
-    refuse(input.path("datatype"), "expected BYTES");
+  const InferInputBody input = read_object(kInferInput, json, "inputs[0]");
   const std::size_t elements = read_shape(input, max_items);
   const std::size_t size = binary_size(input).value_or(0);
   if (size != tail.size()) {
@@ -128,23 +223,21 @@ std::vector<MediaReference> read_input(const JsonView& json, Bytes tail, const S
   return media;
 }
 
-std::vector<InferOutput> read_outputs(Fields& fields, bool binary) {
+std::vector<InferOutput> read_outputs(const InferBody& body, bool binary) {
   std::vector<InferOutput> outputs;
-  const std::optional<JsonView> list = fields.find("outputs");
-  if (!list) return outputs;
-  const std::string path = fields.path("outputs");
-  if (!list->is_array()) refuse(path, "expected a list");
-  if (list->num_elements() > kMaxOutputs)
-    refuse(path, "expected at most " + std::to_string(kMaxOutputs) + " outputs");
-  for (std::size_t i = 0; i < list->num_elements(); ++i) {
-    Fields output(list->element(i), element_path(path, i));
-    InferOutput wanted;
-    wanted.binary = binary;
-    wanted.name = output.choice("name", {"embeddings", "num_embeds", "grid_thw"}).value_or("");
-    if (wanted.name.empty()) refuse(output.path("name"), "expected the name of an output");
-    if (const std::optional<JsonView> parameters = output.find("parameters")) {
-      Fields inner(*parameters, output.path("parameters"));
-      wanted.binary = inner.boolean("binary_data").value_or(binary);
+  if (!body.outputs) return outputs;
+  const JsonView& list = *body.outputs;
+  if (!list.is_array()) refuse("outputs", "expected a list");
+  if (list.num_elements() > kMaxOutputs)
+    refuse("outputs", "expected at most " + std::to_string(kMaxOutputs) + " outputs");
+  for (std::size_t i = 0; i < list.num_elements(); ++i) {
+    const InferOutputBody output =
+        read_object(kInferOutput, list.element(i), element_path("outputs", i));
+    InferOutput wanted{.name = std::string(*output.name), .binary = binary};
+    if (output.parameters) {
+      wanted.binary =
+          read_object(kInferOutputParameters, *output.parameters, output.path("parameters"))
+              .binary_data.value_or(binary);
     }
     outputs.push_back(std::move(wanted));
   }
@@ -152,30 +245,27 @@ std::vector<InferOutput> read_outputs(Fields& fields, bool binary) {
 }
 
 /// The type of the rows: one that the protocol has a name for.
-std::optional<ElementType> read_type(Fields& parameters) {
-  const std::optional<std::string_view> name = parameters.text("dtype");
-  if (!name || *name == "auto") return std::nullopt;
+std::optional<ElementType> type_of(const InferParameters& parameters) {
+  if (parameters.dtype.value_or("auto") == "auto") return std::nullopt;
   const std::string path = parameters.path("dtype");
-  const ElementType type = element_type(*name, path);
+  const ElementType type = element_type(*parameters.dtype, path);
   if (size_of(type) > 1) return type;
   refuse(path, "this protocol has no type of 8 bits", "unsupported_dtype");
 }
 
 /// Reads the parameters of the request. @return what the items are.
-Modality read_parameters(Fields& fields, InferRequest& request) {
+Modality read_parameters(const InferBody& body, InferRequest& request) {
   static const SharedJson kNone = parse_json_object("{}");
-  Fields parameters(fields.find("parameters").value_or(kNone->root()), fields.path("parameters"));
-  request.binary = parameters.boolean("binary_data_output").value_or(false);
-  request.type = read_type(parameters);
-  request.pooling = pooling_of(parameters, Pooling::kNone);
-  request.deepstack = vector_deepstack_of(parameters, request.pooling);
-  if (const std::optional<std::int64_t> timeout = parameters.integer("timeout")) {
-    if (*timeout < 0) refuse(parameters.path("timeout"), "expected microseconds");
-    if (*timeout > 0) request.timeout = std::chrono::microseconds(*timeout);
+  const InferParameters parameters =
+      read_object(kInferParameters, body.parameters.value_or(kNone->root()), "parameters");
+  request.binary = parameters.binary_data_output.value_or(false);
+  request.type = type_of(parameters);
+  request.pooling = pooling_of(parameters.pooling, Pooling::kNone);
+  request.deepstack = deepstack_of(parameters.deepstack, request.pooling);
+  if (parameters.timeout.value_or(0) > 0) {
+    request.timeout = std::chrono::microseconds(*parameters.timeout);
   }
-  return parameters.choice("modality", {"image", "video"}).value_or("image") == "image"
-             ? Modality::kImage
-             : Modality::kVideo;
+  return parameters.modality.value_or("image") == "image" ? Modality::kImage : Modality::kVideo;
 }
 
 InferRequest raw_item(const SharedBytes& body) {
@@ -199,17 +289,19 @@ InferRequest parse_infer_request(const SharedBytes& body, std::optional<std::siz
   const Bytes bytes(*body);
   InferRequest request;
   request.json = parse_json_object({reinterpret_cast<const char*>(bytes.data()), length}, body);
-  Fields fields(request.json->root(), "");
-  request.id = fields.text("id").value_or("");
-  const Modality modality = read_parameters(fields, request);
-  const std::optional<JsonView> inputs = fields.find("inputs");
-  if (!inputs || !inputs->is_array() || inputs->num_elements() != 1) {
+  const InferBody parsed = read_object(kInferBody, request.json->root());
+  request.id = parsed.id.value_or("");
+  const Modality modality = read_parameters(parsed, request);
+  if (!parsed.inputs->is_array() || parsed.inputs->num_elements() != 1) {
     refuse("inputs", "expected a list with the one input, media");
   }
-  request.media = read_input(inputs->element(0), bytes.subspan(length), body, modality, max_items);
-  request.outputs = read_outputs(fields, request.binary);
+  request.media =
+      read_input(parsed.inputs->element(0), bytes.subspan(length), body, modality, max_items);
+  request.outputs = read_outputs(parsed, request.binary);
   return request;
 }
+
+JsonObject infer_schema(SchemaSet& named) { return describe(kInferBody, named); }
 
 std::optional<std::size_t> inference_header_length(const Headers& headers) {
   constexpr const char* kName = "Inference-Header-Content-Length";

@@ -10,6 +10,7 @@
 #include "serve/media/media_source.h"
 #include "serve/rows/row_output.h"
 #include "serve/text/json.h"
+#include "serve/text/schema.h"
 
 namespace fovea::serve {
 
@@ -44,6 +45,9 @@ struct InferRequest {
 [[nodiscard]] InferRequest parse_infer_request(const SharedBytes& body,
                                                std::optional<std::size_t> json_bytes,
                                                std::size_t max_items);
+
+/// The schema of the JSON.
+[[nodiscard]] JsonObject infer_schema(SchemaSet& named);
 
 /// The number in that header. @throws ApiError(400, "invalid_value") if it is none.
 [[nodiscard]] std::optional<std::size_t> inference_header_length(const Headers& headers);

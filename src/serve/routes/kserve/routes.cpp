@@ -1,6 +1,7 @@
 #include "serve/routes/routes.h"
 
 #include <algorithm>
+#include <array>
 #include <string>
 #include <utility>
 
@@ -10,9 +11,97 @@
 #include "serve/routes/kserve/infer_reply.h"
 #include "serve/routes/kserve/infer_request.h"
 #include "serve/routes/output_options.h"
+#include "serve/routes/reply_schemas.h"
 
 namespace fovea::serve {
 namespace {
+
+constexpr std::array<ReplyMember, 3> kServerMetadataMembers{
+    {{"name", schema::text, "fovea"},
+     {"version", schema::text, "Of the program"},
+     {"extensions", schema::list<schema::text>, "Of the protocol"}}};
+constexpr ReplyObject kServerMetadata{"ServerMetadata", kServerMetadataMembers};
+constexpr std::array<ReplyMember, 1> kLiveMembers{
+    {{"live", schema::boolean, "Whether the process works"}}};
+constexpr ReplyObject kLive{"ServerLive", kLiveMembers};
+constexpr std::array<ReplyMember, 1> kReadyMembers{
+    {{"ready", schema::boolean, "Whether requests are taken"}}};
+constexpr ReplyObject kReady{"ServerReady", kReadyMembers};
+constexpr std::array<ReplyMember, 3> kTensorMetadataMembers{
+    {{"name", schema::text, "Of the tensor"},
+     {"datatype", schema::text, "Of its elements"},
+     {"shape", schema::list<schema::integer>, "-1: any"}}};
+constexpr ReplyObject kTensorMetadata{"TensorMetadata", kTensorMetadataMembers};
+constexpr std::array<ReplyMember, 5> kModelMetadataMembers{
+    {{"name", schema::text, "Of the model"},
+     {"versions", schema::list<schema::text>, "The one"},
+     {"platform", schema::text, "fovea_native"},
+     {"inputs", schema::list<schema::reply<kTensorMetadata>>, "media"},
+     {"outputs", schema::list<schema::reply<kTensorMetadata>>, "Of a request"}}};
+constexpr ReplyObject kModelMetadata{"ModelMetadata", kModelMetadataMembers};
+constexpr std::array<ReplyMember, 2> kModelReadyMembers{
+    {{"name", schema::text, "Of the model"},
+     {"ready", schema::boolean, "Whether requests are taken"}}};
+constexpr ReplyObject kModelReady{"ModelReady", kModelReadyMembers};
+constexpr std::array<ReplyMember, 2> kDurationMembers{
+    {{"count", schema::integer, "Of what took it"}, {"ns", schema::integer, "Nanoseconds of all"}}};
+constexpr ReplyObject kDuration{"StatisticDuration", kDurationMembers};
+constexpr std::array<ReplyMember, 4> kInferStatsMembers{
+    {{"success", schema::reply<kDuration>, "Requests"},
+     {"fail", schema::reply<kDuration>, "Requests that failed"},
+     {"queue", schema::reply<kDuration>, "Waiting"},
+     {"compute_infer", schema::reply<kDuration>, "Batches"}}};
+constexpr ReplyObject kInferStats{"InferStatistics", kInferStatsMembers};
+constexpr std::array<ReplyMember, 5> kModelStatsMembers{
+    {{"name", schema::text, "Of the model"},
+     {"version", schema::text, "1"},
+     {"inference_count", schema::integer, "Items"},
+     {"execution_count", schema::integer, "Batches"},
+     {"inference_stats", schema::reply<kInferStats>, "Times"}}};
+constexpr ReplyObject kModelStats{"ModelStatistics", kModelStatsMembers};
+constexpr std::array<ReplyMember, 1> kStatsMembers{
+    {{"model_stats", schema::list<schema::reply<kModelStats>>, "Of the one model"}}};
+constexpr ReplyObject kStats{"ModelStatisticsList", kStatsMembers};
+constexpr std::array<ReplyMember, 1> kOutputParametersGivenMembers{
+    {{"binary_data_size", schema::integer, "Bytes behind the JSON"}}};
+constexpr ReplyObject kOutputParametersGiven{"InferredParameters", kOutputParametersGivenMembers};
+constexpr std::array<ReplyMember, 5> kInferredMembers{
+    {{"name", schema::text, "Of the tensor"},
+     {"datatype", schema::text, "Of its elements"},
+     {"shape", schema::list<schema::integer>, "Of it"},
+     {"parameters", schema::reply<kOutputParametersGiven>, "Where it comes as bytes", false},
+     {"data", schema::list<schema::number>, "Its elements, where it comes as JSON", false}}};
+constexpr ReplyObject kInferred{"InferredTensor", kInferredMembers};
+constexpr std::array<ReplyMember, 4> kInferReplyMembers{
+    {{"model_name", schema::text, "Of the model"},
+     {"model_version", schema::text, "1"},
+     {"id", schema::text, "As the request has it", false},
+     {"outputs", schema::list<schema::reply<kInferred>>, "Tensors"}}};
+constexpr ReplyObject kInferReply{"InferReply", kInferReplyMembers};
+
+/// The parameter of requests with bytes behind their JSON.
+std::vector<JsonObject> infer_parameters() {
+  return {JsonObject{{"name", "Inference-Header-Content-Length"},
+                     {"in", "header"},
+                     {"description",
+                      "Bytes of the JSON, where tensors follow it; 0: the "
+                      "body is one image"},
+                     {"schema", JsonObject{{"type", "integer"}, {"minimum", 0}}}}};
+}
+
+RouteText infer_text() {
+  return {.summary = "Rows of items, as KServe has them",
+          .takes = {{.schema = infer_schema}, {.schema = schema::bytes, .type = kBinaryType}},
+          .gives = {{.schema = schema::reply<kInferReply>},
+                    {.schema = schema::bytes, .type = kBinaryType}},
+          .parameters = infer_parameters,
+          .example = "-H 'Inference-Header-Content-Length: 0' --data-binary @photo.jpg -o reply"};
+}
+
+/// A text whose body is the same with 503.
+RouteText state_text(std::string_view summary, SchemaOf schema) {
+  return {.summary = summary, .gives = {{.schema = schema}, {.schema = schema, .status = 503}}};
+}
 
 /// Checks the names in a path: a model, and perhaps a version.
 void check_path(const Service& service, const PathArguments& names) {
@@ -132,9 +221,9 @@ EncodeCall read_call(const Encoder& encoder, const Request& http, const PathArgu
 
 /// A GET route of a model, and the same of its version.
 void add_model_routes(std::vector<Route>& routes, const Service& service, const std::string& end,
-                      Reply (*answer)(const Service&)) {
+                      const RouteText& text, Reply (*answer)(const Service&)) {
   for (const char* start : {"/v2/models/{m}", "/v2/models/{m}/versions/{v}"}) {
-    routes.push_back(get_route(start + end, [&service, answer](const PathArguments& names) {
+    routes.push_back(get_route(start + end, text, [&service, answer](const PathArguments& names) {
       check_path(service, names);
       return answer(service);
     }));
@@ -146,18 +235,28 @@ void add_model_routes(std::vector<Route>& routes, const Service& service, const 
 std::vector<Route> kserve_routes(const Encoder& encoder) {
   const Service& service = encoder.service;
   std::vector<Route> routes;
-  routes.push_back(get_route("/v2", server_metadata));
-  routes.push_back(probe_route("/v2/health/live", [&service] {
-    return health("live", service.state() != ServiceState::kUnhealthy);
-  }));
-  routes.push_back(probe_route("/v2/health/ready", [&service] {
-    return health("ready", service.state() == ServiceState::kReady);
-  }));
-  add_model_routes(routes, service, "", model_metadata);
-  add_model_routes(routes, service, "/ready", model_ready);
-  add_model_routes(routes, service, "/stats", model_stats);
+  routes.push_back(get_route(
+      "/v2", {.summary = "The server", .gives = {{.schema = schema::reply<kServerMetadata>}}},
+      server_metadata));
+  routes.push_back(probe_route(
+      "/v2/health/live", state_text("Whether the process works", schema::reply<kLive>),
+      [&service] { return health("live", service.state() != ServiceState::kUnhealthy); }));
+  routes.push_back(probe_route(
+      "/v2/health/ready", state_text("Whether requests are taken", schema::reply<kReady>),
+      [&service] { return health("ready", service.state() == ServiceState::kReady); }));
+  add_model_routes(routes, service, "",
+                   {.summary = "The model and its tensors",
+                    .gives = {{.schema = schema::reply<kModelMetadata>}}},
+                   model_metadata);
+  add_model_routes(routes, service, "/ready",
+                   state_text("Whether the model takes requests", schema::reply<kModelReady>),
+                   model_ready);
+  add_model_routes(
+      routes, service, "/stats",
+      {.summary = "What the model has done", .gives = {{.schema = schema::reply<kStats>}}},
+      model_stats);
   for (const char* pattern : {"/v2/models/{m}/infer", "/v2/models/{m}/versions/{v}/infer"}) {
-    routes.push_back(work_route(encoder, pattern, read_call));
+    routes.push_back(work_route(encoder, pattern, infer_text(), read_call));
   }
   return routes;
 }

@@ -16,7 +16,7 @@
 #include "serve/rows/item_json.h"
 #include "serve/rows/reply_formats.h"
 #include "serve/rows/row_output.h"
-#include "serve/text/json.h"
+#include "serve/text/object_table.h"
 
 namespace fovea::serve {
 namespace {
@@ -33,6 +33,19 @@ struct ChatCall {
   std::vector<std::string> params;  ///< of the parts with media
   std::vector<std::string> keys;    ///< of their items, where the engine has none
 };
+
+/// What of a body is read here; the rest is for the language model.
+struct ProxyChatBody : BodyObject, ProcessingMembers {
+  std::optional<JsonView> messages;
+};
+constexpr std::array<Member<ProxyChatBody>, 1> kMessagesMember{
+    {{&ProxyChatBody::messages,
+      {.name = "messages",
+       .about = "The conversation, whose images and videos are encoded here",
+       .schema = conversation_schema,
+       .is_required = true}}}};
+constexpr auto kProxyChatMembers = joined<ProxyChatBody>(kMessagesMember, kProcessingMembers);
+constexpr ObjectTable<ProxyChatBody> kProxyChatBody{"ProxyChatBody", kProxyChatMembers};
 
 constexpr const char* kPath = "/v1/chat/completions";
 
@@ -106,11 +119,9 @@ void handle(const std::shared_ptr<const Chat>& chat, const std::shared_ptr<Excha
   Service& service = chat->encoder.service;
   const auto call = std::make_shared<ChatCall>();
   call->body = parse_json_object(request.text(), request.body);
-  Fields fields(call->body->root(), "");
-  const std::optional<JsonView> messages = fields.find("messages");
-  if (!messages) refuse("messages", "expected a conversation", "missing_field");
-  const ProcessingOptions options = read_processing_options(fields, service);
-  EncodeCall encode = read_media(*chat, *messages, options, *call);
+  const ProxyChatBody body = read_object(kProxyChatBody, call->body->root());
+  const ProcessingOptions options = read_processing_options(body, service);
+  EncodeCall encode = read_media(*chat, *body.messages, options, *call);
   if (encode.media.empty()) {
     ForwardedCall forwarded{.target = target_of(request, kPath)};
     forwarded.body.push_back(whole_body(request));
@@ -138,12 +149,19 @@ void handle(const std::shared_ptr<const Chat>& chat, const std::shared_ptr<Excha
 
 Route llm_chat_route(const Encoder& encoder, Forwarder& forwarder) {
   const auto chat = std::make_shared<const Chat>(Chat{encoder, forwarder});
-  return {.method = "POST",
-          .pattern = kPath,
-          .kind = RouteKind::kWork,
-          .handler = [chat](const std::shared_ptr<Exchange>& exchange, const PathArguments&) {
-            handle(chat, exchange);
-          }};
+  return {
+      .method = "POST",
+      .pattern = kPath,
+      .kind = RouteKind::kWork,
+      .handler = [chat](const std::shared_ptr<Exchange>& exchange,
+                        const PathArguments&) { handle(chat, exchange); },
+      .text = {.summary = "Encodes the media of a chat, and forwards it to a language model",
+               .takes = {{.schema = schema::body<kProxyChatBody>}},
+               .gives = {{.schema = schema::object},
+                         {.schema = schema::text, .type = "text/event-stream"}},
+               .example =
+                   R"(--json '{"messages": [{"role": "user", "content": [{"type": "image_url", )"
+                   R"("image_url": {"url": "https://example.org/photo.jpg"}}]}]}')"}};
 }
 
 }  // namespace fovea::serve

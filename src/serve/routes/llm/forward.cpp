@@ -10,7 +10,7 @@ namespace {
 
 /// A route whose requests are forwarded. @param path of the request, made of the arguments.
 Route forwarded(Forwarder& forwarder, const std::string& method, std::string pattern,
-                std::function<std::string(const PathArguments&)> path) {
+                RouteText text, std::function<std::string(const PathArguments&)> path) {
   const auto handler = [&forwarder, method, path = std::move(path)](
                            const std::shared_ptr<Exchange>& exchange, const PathArguments& names) {
     const Request& request = exchange->request();
@@ -23,7 +23,8 @@ Route forwarded(Forwarder& forwarder, const std::string& method, std::string pat
   return {.method = method,
           .pattern = std::move(pattern),
           .kind = RouteKind::kWork,
-          .handler = handler};
+          .handler = handler,
+          .text = std::move(text)};
 }
 
 std::string model_path(const PathArguments& names) {
@@ -39,11 +40,18 @@ std::string target_of(const RequestHead& head, const std::string& path) {
 }
 
 std::vector<Route> llm_routes(Forwarder& forwarder) {
+  const RouteText models{.summary = "What the language model says of itself",
+                         .gives = {{.schema = schema::object}}};
   return {forwarded(forwarder, "POST", "/v1/completions",
+                    {.summary = "Forwards text to be completed to a language model",
+                     .takes = {{.schema = schema::object}},
+                     .gives = {{.schema = schema::object},
+                               {.schema = schema::text, .type = "text/event-stream"}},
+                     .example = R"(--json '{"model": "m", "prompt": "Once"}')"},
                     [](const PathArguments&) { return "/v1/completions"; }),
-          forwarded(forwarder, "GET", "/v1/models", model_path),
-          forwarded(forwarder, "GET", "/v1/models/{id}", model_path),
-          forwarded(forwarder, "GET", "/v1/models/{organisation}/{id}", model_path)};
+          forwarded(forwarder, "GET", "/v1/models", models, model_path),
+          forwarded(forwarder, "GET", "/v1/models/{id}", models, model_path),
+          forwarded(forwarder, "GET", "/v1/models/{organisation}/{id}", models, model_path)};
 }
 
 }  // namespace fovea::serve

@@ -10,9 +10,63 @@
 #include "serve/routes/call_limits.h"
 #include "serve/routes/conversation.h"
 #include "serve/routes/output_options.h"
+#include "serve/text/object_table.h"
 
 namespace fovea::serve {
 namespace {
+
+struct EmbeddingBody : BodyObject, VectorFormMembers, VectorMembers, ProcessingMembers {
+  std::optional<std::string_view> model;
+  std::optional<JsonView> messages;
+  std::optional<JsonView> input;
+  std::optional<std::string_view> modality;
+  std::optional<bool> per_item;
+  std::optional<bool> use_activation;
+  std::optional<bool> normalize;
+  std::optional<std::int64_t> dimensions;  ///< of vectors
+  std::optional<std::string_view> task;    ///< of /pooling
+};
+
+/// A URL, a list of them, a conversation or a list of conversations.
+JsonObject input_schema(SchemaSet& named) {
+  const JsonObject text = schema::text(named);
+  return schema::any_of({text, schema::list_of(text, 1), conversations_schema(named)});
+}
+
+constexpr std::array<std::string_view, 3> kInputModalities{"image", "video", "text"};
+constexpr std::array<Member<EmbeddingBody>, 7> kOwnEmbeddingMembers{
+    {{&EmbeddingBody::model, {.name = "model", .about = "The model; without it the only one"}},
+     {&EmbeddingBody::input,
+      {.name = "input",
+       .about = "URLs of images and videos, or conversations with them; it, or messages",
+       .schema = input_schema}},
+     {&EmbeddingBody::messages,
+      {.name = "messages",
+       .about = "In place of input, conversations",
+       .schema = conversations_schema}},
+     {&EmbeddingBody::modality,
+      {.name = "modality",
+       .about = "What the texts of input are, which may be bare base64 then; text is refused",
+       .choices = kInputModalities}},
+     {&EmbeddingBody::per_item,
+      {.name = "per_item", .about = "Whether each image and video of a conversation has a vector"}},
+     {&EmbeddingBody::use_activation,
+      {.name = "use_activation", .about = "Whether vectors get the L2 norm 1"}},
+     {&EmbeddingBody::normalize, {.name = "normalize", .about = "The same by its old name"}}}};
+constexpr auto kVectorBodyMembers = joined<EmbeddingBody>(kOwnEmbeddingMembers, kVectorFormMembers,
+                                                          kVectorMembers, kProcessingMembers);
+constexpr auto kEmbeddingMembers = joined<EmbeddingBody>(
+    kVectorBodyMembers,
+    std::array<Member<EmbeddingBody>, 1>{
+        {{&EmbeddingBody::dimensions,
+          {.name = "dimensions", .about = "How many of the first values are kept", .least = 1}}}});
+constexpr auto kPoolingMembers = joined<EmbeddingBody>(
+    kVectorBodyMembers,
+    std::array<Member<EmbeddingBody>, 2>{
+        {{&EmbeddingBody::task, {.name = "task", .about = "token_embed, rows, or embed, a vector"}},
+         {Refused{"not supported by this route"}, {.name = "dimensions", .about = ""}}}});
+constexpr ObjectTable<EmbeddingBody> kEmbeddingBody{"EmbeddingBody", kEmbeddingMembers};
+constexpr ObjectTable<EmbeddingBody> kPoolingBody{"PoolingBody", kPoolingMembers};
 
 [[noreturn]] void refuse_text(const std::string& where) {
   refuse(where,
@@ -29,12 +83,10 @@ bool is_media_url(std::string_view text) {
 }
 
 /// The kind of media in `input`, if the request names it; then its text may be bare base64, too.
-std::optional<Modality> read_modality(Fields& fields) {
-  const std::optional<std::string_view> name =
-      fields.choice("modality", {"image", "video", "text"});
-  if (!name) return std::nullopt;
-  if (*name == "text") refuse_text(fields.path("modality"));
-  return *name == "image" ? Modality::kImage : Modality::kVideo;
+std::optional<Modality> modality_of(const EmbeddingBody& body) {
+  if (!body.modality) return std::nullopt;
+  if (*body.modality == "text") refuse_text("modality");
+  return *body.modality == "image" ? Modality::kImage : Modality::kVideo;
 }
 
 MediaReference reference_of(const JsonView& json, const std::string& where,
@@ -112,58 +164,42 @@ std::vector<MediaReference> read_input(const JsonView& input, const std::string&
   return media;
 }
 
-std::vector<MediaReference> read_media(Fields& fields, EmbeddingRoute route,
+std::vector<MediaReference> read_media(const EmbeddingBody& body, EmbeddingRoute route,
                                        const CallLimits& limits) {
   const bool is_pooling = route == EmbeddingRoute::kPooling;
   const VectorRules rules{
-      .per_item = fields.boolean("per_item").value_or(false),
+      .per_item = body.per_item.value_or(false),
       .conversation = {.text = is_pooling ? TextRule::kIgnored : TextRule::kRefused,
                        .max_items = limits.max_items},
       .limits = limits.media};
-  const std::optional<Modality> modality = read_modality(fields);
-  const std::optional<JsonView> messages = fields.find("messages");
-  const std::optional<JsonView> input = fields.find("input");
-  if (messages.has_value() == input.has_value()) {
-    throw ApiError(400, messages ? "invalid_value" : "missing_field",
+  const std::optional<Modality> modality = modality_of(body);
+  if (body.messages.has_value() == body.input.has_value()) {
+    throw ApiError(400, body.messages ? "invalid_value" : "missing_field",
                    "expected either input or messages", "input");
   }
-  if (messages) return media_of(*messages, fields.path("messages"), rules);
-  return read_input(*input, fields.path("input"), modality, rules);
+  if (body.messages) return media_of(*body.messages, "messages", rules);
+  return read_input(*body.input, "input", modality, rules);
 }
 
 /// The pooling of /pooling unless `pooling` names another.
-Pooling pooling_of_task(Fields& fields) {
-  const std::optional<std::string_view> task = fields.text("task");
+Pooling pooling_of_task(const std::optional<std::string_view>& task) {
   if (!task || *task == "token_embed") return Pooling::kNone;
   if (*task == "embed") return Pooling::kMean;
   const bool is_removed = *task == "encode" || *task == "score";
-  refuse(fields.path("task"),
-         is_removed ? "\"" + std::string(*task) + "\" was removed; use token_embed or embed"
-                    : "expected token_embed or embed, got \"" + shortened(*task, 60) + "\"");
+  refuse("task", is_removed
+                     ? "\"" + std::string(*task) + "\" was removed; use token_embed or embed"
+                     : "expected token_embed or embed, got \"" + shortened(*task, 60) + "\"");
 }
 
-std::optional<std::int64_t> read_dimensions(Fields& fields, EmbeddingRoute route) {
-  const std::optional<std::int64_t> dimensions = fields.integer("dimensions");
-  if (!dimensions) return dimensions;
-  const std::string param = fields.path("dimensions");
-  if (route == EmbeddingRoute::kPooling) {
-    refuse(param, "not supported by this route");
-  }
-  if (*dimensions < 1) {
-    refuse(param, "expected 1 or more");
-  }
-  return dimensions;
-}
-
-RowOptions read_rows(Fields& fields, EmbeddingRoute route, const VectorForm& form) {
+RowOptions row_options_of(const EmbeddingBody& body, EmbeddingRoute route, const VectorForm& form) {
   RowOptions rows;
-  rows.pooling = pooling_of(
-      fields, route == EmbeddingRoute::kPooling ? pooling_of_task(fields) : Pooling::kMean);
-  rows.deepstack = vector_deepstack_of(fields, rows.pooling);
-  rows.dimensions = read_dimensions(fields, route);
-  const std::optional<bool> old_name = fields.boolean("normalize");
+  rows.pooling =
+      pooling_of(body.pooling,
+                 route == EmbeddingRoute::kPooling ? pooling_of_task(body.task) : Pooling::kMean);
+  rows.deepstack = deepstack_of(body.deepstack, rows.pooling);
+  rows.dimensions = body.dimensions;
   rows.normalize =
-      fields.boolean("use_activation").value_or(old_name.value_or(rows.pooling != Pooling::kNone));
+      body.use_activation.value_or(body.normalize.value_or(rows.pooling != Pooling::kNone));
   rows.type = form.type;
   rows.order = form.order;
   return rows;
@@ -171,16 +207,21 @@ RowOptions read_rows(Fields& fields, EmbeddingRoute route, const VectorForm& for
 
 }  // namespace
 
-EmbeddingRequest parse_embedding_request(const SharedJson& body, EmbeddingRoute route,
+EmbeddingRequest parse_embedding_request(const SharedJson& json, EmbeddingRoute route,
                                          const CallLimits& limits) {
-  Fields fields(body->root(), "");
+  const EmbeddingBody body =
+      read_object(route == EmbeddingRoute::kPooling ? kPoolingBody : kEmbeddingBody, json->root());
   EmbeddingRequest request;
-  request.json = body;
-  request.model = fields.text("model").value_or("");
-  request.media = read_media(fields, route, limits);
-  request.form = read_vector_form(fields);
-  request.rows = read_rows(fields, route, request.form);
+  request.json = json;
+  request.model = body.model.value_or("");
+  request.media = read_media(body, route, limits);
+  request.form = vector_form(body);
+  request.rows = row_options_of(body, route, request.form);
+  request.processing = body;
   return request;
 }
+
+JsonObject embedding_schema(SchemaSet& named) { return describe(kEmbeddingBody, named); }
+JsonObject pooling_schema(SchemaSet& named) { return describe(kPoolingBody, named); }
 
 }  // namespace fovea::serve

@@ -21,11 +21,12 @@ enum class EmbeddingRoute : std::uint8_t {
 
 /// A body of these routes.
 struct EmbeddingRequest {
-  SharedJson json;  ///< what the media refer to
+  SharedJson json;  ///< what the media and options refer to
   std::string model;
   std::vector<MediaReference> media;  ///< a vector each
   VectorForm form;
   RowOptions rows;
+  ProcessingMembers processing;  ///< options of all media, still to be read
 };
 
 /// Reads a body: `messages` or `input`, which is a URL, a list of URLs, a conversation or a list of
@@ -35,7 +36,11 @@ struct EmbeddingRequest {
 /// "missing_field", "invalid_value", "unsupported_dtype", "too_many_items", "too_many_images",
 /// "too_many_videos".
 /// Source: vLLM, vllm/entrypoints/pooling/embed/protocol.py; docs/serving.md, "Embeddings".
-[[nodiscard]] EmbeddingRequest parse_embedding_request(const SharedJson& body, EmbeddingRoute route,
+[[nodiscard]] EmbeddingRequest parse_embedding_request(const SharedJson& json, EmbeddingRoute route,
                                                        const CallLimits& limits = {});
+
+/// The schemas of the bodies of the two routes.
+[[nodiscard]] JsonObject embedding_schema(SchemaSet& named);
+[[nodiscard]] JsonObject pooling_schema(SchemaSet& named);
 
 }  // namespace fovea::serve

@@ -1,5 +1,6 @@
 #include "serve/routes/vllm/routes.h"
 
+#include <array>
 #include <memory>
 #include <optional>
 #include <span>
@@ -9,11 +10,42 @@
 #include "serve/api_error.h"
 #include "serve/http/exchange.h"
 #include "serve/http/message.h"
+#include "serve/routes/reply_schemas.h"
 #include "serve/rows/body_builder.h"
 #include "serve/text/url.h"
 
 namespace fovea::serve {
 namespace {
+
+constexpr std::array<ReplyMember, 6> kRowStoreStatsMembers{
+    {{"entries", schema::integer, "Rows that are kept, by their keys"},
+     {"bytes", schema::integer, "That they take"},
+     {"capacity_bytes", schema::integer, "Most of them"},
+     {"hits", schema::integer, "Keys that were found"},
+     {"misses", schema::integer, "Keys that were not"},
+     {"evictions", schema::integer, "Rows that had to go"}}};
+constexpr ReplyObject kRowStoreStats{"RowStoreStats", kRowStoreStatsMembers};
+constexpr std::array<ReplyMember, 5> kPublisherStatsMembers{
+    {{"entries", schema::integer, "Files"},
+     {"bytes", schema::integer, "That they take"},
+     {"capacity_bytes", schema::integer, "Most of them; 0: any number"},
+     {"published", schema::integer, "Files written"},
+     {"pruned", schema::integer, "Files that had to go"}}};
+constexpr ReplyObject kPublisherStats{"PublisherStats", kPublisherStatsMembers};
+constexpr std::array<ReplyMember, 7> kEncoderCacheStatsMembers{
+    {{"entries", schema::integer, "Items that are kept"},
+     {"bytes", schema::integer, "That they take"},
+     {"capacity_bytes", schema::integer, "Most of them"},
+     {"hits", schema::integer, "Items that were there"},
+     {"joins", schema::integer, "Items that another request was encoding"},
+     {"misses", schema::integer, "Items that were encoded"},
+     {"evictions", schema::integer, "Items that had to go"}}};
+constexpr ReplyObject kEncoderCacheStats{"EncoderCacheStats", kEncoderCacheStatsMembers};
+constexpr std::array<ReplyMember, 3> kCacheStatsMembers{
+    {{"row_store", schema::reply<kRowStoreStats>, "Behind /v1/cache/{key}"},
+     {"ec_dir", schema::or_null<schema::reply<kPublisherStats>>, "The folder for vLLM"},
+     {"encoder_cache", schema::reply<kEncoderCacheStats>, "Of the engine"}}};
+constexpr ReplyObject kCacheStats{"CacheStats", kCacheStatsMembers};
 
 /// The file, without a copy of the rows.
 Reply file_reply(const std::shared_ptr<const Embedding>& item, const std::shared_ptr<void>& room) {
@@ -92,8 +124,13 @@ Reply stats_reply(const Service& service, const RowStore& store, const Publisher
   return json_reply(json);
 }
 
-Route route(const char* method, const char* pattern, RouteKind kind, Handler handler) {
-  return {.method = method, .pattern = pattern, .kind = kind, .handler = std::move(handler)};
+Route route(const char* method, const char* pattern, RouteKind kind, RouteText text,
+            Handler handler) {
+  return {.method = method,
+          .pattern = pattern,
+          .kind = kind,
+          .handler = std::move(handler),
+          .text = std::move(text)};
 }
 
 }  // namespace
@@ -103,23 +140,29 @@ std::string cache_path(std::string_view key) { return "/v1/cache/" + percent_enc
 std::vector<Route> cache_routes(Service& service, RowStore& store, const Publisher* publisher) {
   using Call = const std::shared_ptr<Exchange>&;
   std::vector<Route> routes;
-  routes.push_back(get_route("/v1/cache", [&service, &store, publisher] {
-    return stats_reply(service, store, publisher);
-  }));
+  routes.push_back(get_route(
+      "/v1/cache", {.summary = "What is kept", .gives = {{.schema = schema::reply<kCacheStats>}}},
+      [&service, &store, publisher] { return stats_reply(service, store, publisher); }));
   routes.push_back(route("GET", "/v1/cache/{key}", RouteKind::kWork,
+                         {.summary = "Rows that were published under a key, as safetensors",
+                          .gives = {{.schema = schema::bytes, .type = kBinaryType}}},
                          [&service, &store](Call exchange, const PathArguments& arguments) {
                            get_rows(service, store, *exchange, arguments[0]);
                          }));
-  routes.push_back(route("DELETE", "/v1/cache/{key}", RouteKind::kAdmin,
-                         [&store](Call exchange, const PathArguments& arguments) {
-                           if (!store.erase(arguments[0])) throw key_not_found();
-                           exchange->reply(json_reply(JsonObject()));
-                         }));
-  routes.push_back(route("POST", "/v1/cache/reset", RouteKind::kAdmin,
-                         [&store](Call exchange, const PathArguments&) {
-                           store.clear();
-                           exchange->reply(json_reply(JsonObject()));
-                         }));
+  routes.push_back(
+      route("DELETE", "/v1/cache/{key}", RouteKind::kAdmin,
+            {.summary = "Forgets the rows of a key", .gives = {{.schema = schema::object}}},
+            [&store](Call exchange, const PathArguments& arguments) {
+              if (!store.erase(arguments[0])) throw key_not_found();
+              exchange->reply(json_reply(JsonObject()));
+            }));
+  routes.push_back(route(
+      "POST", "/v1/cache/reset", RouteKind::kAdmin,
+      {.summary = "Forgets all rows that were published", .gives = {{.schema = schema::object}}},
+      [&store](Call exchange, const PathArguments&) {
+        store.clear();
+        exchange->reply(json_reply(JsonObject()));
+      }));
   return routes;
 }
 

@@ -1,5 +1,6 @@
 #include "serve/routes/vllm/routes.h"
 
+#include <array>
 #include <atomic>
 #include <map>
 #include <optional>
@@ -15,13 +16,67 @@
 #include "serve/routes/vllm/part_metadata.h"
 #include "serve/rows/item_json.h"
 #include "serve/rows/row_output.h"
-#include "serve/text/json.h"
+#include "serve/text/object_table.h"
 
 namespace fovea::serve {
 namespace {
 
 constexpr const char* kWarning =
     "199 - \"vLLM encodes this family itself when pixels are forwarded\"";
+
+struct EncoderChatBody : BodyObject, ProcessingMembers {
+  std::optional<std::string_view> model;
+  std::optional<bool> stream;
+  std::optional<JsonView> messages;
+};
+constexpr std::array<Member<EncoderChatBody>, 3> kOwnChatMembers{
+    {{&EncoderChatBody::model, {.name = "model", .about = "The model; without it the only one"}},
+     {&EncoderChatBody::stream, {.name = "stream", .about = "Only false: there is no text"}},
+     {&EncoderChatBody::messages,
+      {.name = "messages",
+       .about = "The conversation, whose images and videos are encoded",
+       .schema = plain_conversation_schema,
+       .is_required = true}}}};
+constexpr auto kChatMembers = joined<EncoderChatBody>(kOwnChatMembers, kProcessingMembers);
+constexpr ObjectTable<EncoderChatBody> kChatBody{"EncoderChatBody", kChatMembers};
+
+constexpr std::array<ReplyMember, 5> kAboutRowsMembers{
+    {{"path", schema::text, "Where they are fetched", false},
+     {"rows", schema::integer, "Their number"},
+     {"width", schema::integer, "Of each"},
+     {"dtype", schema::text, "Of the elements"},
+     {"identifier", schema::text, "Under which vLLM looks for them instead of the key", false}}};
+constexpr ReplyObject kAboutRows{"TransferredRows", kAboutRowsMembers};
+constexpr std::array<ReplyMember, 4> kTransferMembers{
+    {{"modality", schema::text, "image or video"},
+     {"item_indices", schema::list<schema::integer>,
+      "Items of the conversation that have these rows"},
+     {"metadata", schema::object, "By which vLLM counts placeholders"},
+     {"fovea", schema::reply<kAboutRows>, "The rows"}}};
+constexpr ReplyObject kTransfer{"EcTransfer", kTransferMembers};
+constexpr std::array<ReplyMember, 2> kChatMessageMembers{
+    {{"role", schema::text, "assistant"}, {"content", schema::text, "Empty: no text is made"}}};
+constexpr ReplyObject kChatMessage{"EncoderChatMessage", kChatMessageMembers};
+constexpr std::array<ReplyMember, 3> kChoiceMembers{
+    {{"index", schema::integer, "0"},
+     {"message", schema::reply<kChatMessage>, "Without text"},
+     {"finish_reason", schema::text, "stop"}}};
+constexpr ReplyObject kChoice{"EncoderChatChoice", kChoiceMembers};
+constexpr std::array<ReplyMember, 3> kChatUsageMembers{
+    {{"prompt_tokens", schema::integer, "Rows of all items"},
+     {"completion_tokens", schema::integer, "0"},
+     {"total_tokens", schema::integer, "Rows of all items"}}};
+constexpr ReplyObject kChatUsage{"EncoderChatUsage", kChatUsageMembers};
+constexpr std::array<ReplyMember, 7> kCompletionMembers{
+    {{"id", schema::text, "Of the request"},
+     {"object", schema::text, "chat.completion"},
+     {"created", schema::integer, "Seconds since 1970"},
+     {"model", schema::text, "Its name"},
+     {"choices", schema::list<schema::reply<kChoice>>, "One"},
+     {"usage", schema::reply<kChatUsage>, "What was encoded"},
+     {"ec_transfer_params", schema::or_null<schema::map<schema::reply<kTransfer>>>,
+      "Rows by their keys; null: there are no media"}}};
+constexpr ReplyObject kCompletion{"EncoderChatCompletion", kCompletionMembers};
 
 /// The route with all that it refers to.
 struct Chat {
@@ -177,23 +232,17 @@ Reply make_reply(Chat& chat, const std::vector<NamedPart>& parts, const std::str
 void handle(const std::shared_ptr<Chat>& chat, const std::shared_ptr<Exchange>& exchange) {
   const Request& http = exchange->request();
   const SharedJson body = parse_json_object(http.text(), http.body);
-  Fields fields(body->root(), "");
+  const EncoderChatBody parsed = read_object(kChatBody, body->root());
   Service& service = chat->encoder.service;
-  service.check_model_name(std::string(fields.text("model").value_or("")));
-  if (fields.boolean("stream").value_or(false)) {
-    refuse("stream", "this server makes no text to be streamed");
-  }
-  const std::optional<JsonView> messages = fields.find("messages");
-  if (!messages) {
-    refuse("messages", "expected a conversation", "missing_field");
-  }
-  const ProcessingOptions options = read_processing_options(fields, service);
+  service.check_model_name(std::string(parsed.model.value_or("")));
+  if (parsed.stream.value_or(false)) refuse("stream", "this server makes no text to be streamed");
+  const ProcessingOptions options = read_processing_options(parsed, service);
   EncodeCall call;
   const auto parts = std::make_shared<std::vector<NamedPart>>();
   MediaCounter counter(chat->encoder.limits.media);
   const ConversationRules rules{.max_items = chat->encoder.limits.max_items,
                                 .takes_options = false};  // vLLM knows those of requests alone
-  for (MediaPart& part : parse_conversation(*messages, "messages", rules)) {
+  for (MediaPart& part : parse_conversation(*parsed.messages, "messages", rules)) {
     counter.count(part.reference);
     parts->push_back(name_part(chat->options, options, part));
     apply_options(options, service, part.reference);
@@ -221,12 +270,18 @@ void handle(const std::shared_ptr<Chat>& chat, const std::shared_ptr<Exchange>& 
 
 Route chat_route(const Encoder& encoder, const RowPlaces& places, const ChatOptions& options) {
   const auto chat = std::make_shared<Chat>(encoder, places, options);
-  return {.method = "POST",
-          .pattern = "/v1/chat/completions",
-          .kind = RouteKind::kWork,
-          .handler = [chat](const std::shared_ptr<Exchange>& exchange, const PathArguments&) {
-            handle(chat, exchange);
-          }};
+  return {
+      .method = "POST",
+      .pattern = "/v1/chat/completions",
+      .kind = RouteKind::kWork,
+      .handler = [chat](const std::shared_ptr<Exchange>& exchange,
+                        const PathArguments&) { handle(chat, exchange); },
+      .text = {.summary = "Encodes and publishes the media of a conversation; makes no text",
+               .takes = {{.schema = schema::body<kChatBody>}},
+               .gives = {{.schema = schema::reply<kCompletion>}},
+               .example =
+                   R"(--json '{"messages": [{"role": "user", "content": [{"type": "image_url", )"
+                   R"("image_url": {"url": "https://example.org/photo.jpg"}}]}]}')"}};
 }
 
 }  // namespace fovea::serve

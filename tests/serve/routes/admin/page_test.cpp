@@ -3,7 +3,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <memory>
+#include <stdexcept>
 #include <string>
 #include <utility>
 #include <vector>
@@ -17,10 +19,15 @@ namespace {
 using ::testing::HasSubstr;
 using ::testing::Not;
 
+/// The pages are tested alike.
+class Page : public testing::TestWithParam<const char*> {};
+
 Reply ask(const Headers& headers = {}) {
-  const Route route = page_route();
+  const std::vector<Route> routes = page_routes();
+  const auto found = std::ranges::find(routes, Page::GetParam(), &Route::pattern);
+  if (found == routes.end()) throw std::runtime_error("no such page");
+  const Route& route = *found;
   EXPECT_EQ(route.method, "GET");
-  EXPECT_EQ(route.pattern, "/");
   Request request;
   request.headers = headers;
   Reply answer;
@@ -56,7 +63,7 @@ std::string source_of(const std::string& page, const std::string& element) {
   return element + "-src 'sha256-" + to_base64(digest) + "'";
 }
 
-TEST(Page, IsWholeHtml) {
+TEST_P(Page, IsWholeHtml) {
   const Reply reply = ask();
   EXPECT_EQ(reply.status, 200);
   EXPECT_EQ(reply.content_type, "text/html; charset=utf-8");
@@ -64,7 +71,7 @@ TEST(Page, IsWholeHtml) {
   EXPECT_THAT(text_of(reply), testing::EndsWith("</html>\n"));
 }
 
-TEST(Page, HasNoPartsFromElsewhere) {
+TEST_P(Page, HasNoPartsFromElsewhere) {
   const std::string page = text_of(ask());
   for (const char* text : {"http:", "https:", "//www", " src=", "<link", "@import", "url(",
                            " style=", " onclick=", "innerHTML", "eval("}) {
@@ -72,7 +79,7 @@ TEST(Page, HasNoPartsFromElsewhere) {
   }
 }
 
-TEST(Page, AllowsItsOwnScriptAndStyleOnly) {
+TEST_P(Page, AllowsItsOwnScriptAndStyleOnly) {
   const Reply reply = ask();
   const std::string policy = header(reply, "Content-Security-Policy");
   EXPECT_THAT(policy, testing::StartsWith("default-src 'none';"));
@@ -83,7 +90,7 @@ TEST(Page, AllowsItsOwnScriptAndStyleOnly) {
   EXPECT_EQ(header(reply, "Referrer-Policy"), "no-referrer");
 }
 
-TEST(Page, IsSentOnceToThoseWhoHaveIt) {
+TEST_P(Page, IsSentOnceToThoseWhoHaveIt) {
   const std::string tag = header(ask(), "ETag");
   for (const std::string& known : {tag, "\"other\", W/" + tag}) {
     const Reply reply = ask({{"if-none-match", known}});
@@ -93,6 +100,10 @@ TEST(Page, IsSentOnceToThoseWhoHaveIt) {
   }
   EXPECT_EQ(ask({{"If-None-Match", "\"other\""}}).status, 200);
 }
+
+TEST_P(Page, SharesItsStyle) { EXPECT_THAT(text_of(ask()), HasSubstr("color-scheme: light dark")); }
+
+INSTANTIATE_TEST_SUITE_P(All, Page, testing::Values("/", "/docs"));
 
 }  // namespace
 }  // namespace fovea::serve

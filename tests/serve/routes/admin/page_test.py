@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Uses the page of a server as a reader would, in a headless browser.
+"""Uses the pages of a server as a reader would, in a headless browser.
 
 usage: page_test.py [URL] [--screenshot FILE]
 
@@ -91,6 +91,22 @@ def check_keyboard(page) -> None:
         assert page.locator(f"label[for={name}]").count() == 1, name
 
 
+def check_docs(page, url: str, screenshot: str) -> None:
+    page.goto(url + "docs#post_v1_encode")
+    page.wait_for_selector("#post_v1_encode[open] table", timeout=60_000)
+    text = page.locator("#post_v1_encode").inner_text()
+    for part in ("output.format", "ImageItem", "multipart/form-data", "curl -sS -X POST " + url):
+        assert part in text, part
+    if screenshot:
+        page.screenshot(path=screenshot.replace(".png", "_docs.png"), full_page=True)
+    page.locator("#post_v1_encode summary:text('Output')").click()
+    assert "one of items, hf" in page.locator("#post_v1_encode").inner_text()
+    page.fill("#find", "binary_data_size")
+    shown = page.locator("details.route:visible")
+    assert shown.count() == 2, [shown.nth(i).inner_text() for i in range(shown.count())]
+    assert page.locator("section:visible").count() == 1
+
+
 def use(browser, url: str, screenshot: str) -> None:
     page = browser.new_page(viewport={"width": 1200, "height": 900})
     complaints = []
@@ -115,6 +131,7 @@ def use(browser, url: str, screenshot: str) -> None:
         check_errors(page, folder, picture)
         if screenshot:
             page.screenshot(path=screenshot.replace(".png", "_error.png"), full_page=True)
+    check_docs(page, url, screenshot)
     assert not complaints, complaints
 
 
@@ -138,7 +155,7 @@ def main() -> int:
         browser = playwright.chromium.launch(executable_path=chromium, args=["--no-sandbox"])
         use(browser, url, arguments.screenshot)
         browser.close()
-    print("the page works")
+    print("the pages work")
     return 0
 
 
