@@ -48,6 +48,7 @@ struct BatchReply {
   double run_ms = 0;             ///< of its batch, from encoded bytes to rows in host memory
   std::int64_t batch_items = 0;  ///< of all requests that ran with it, its own included
   std::int64_t batch_rows = 0;   ///< the same, as far as headers tell
+  std::uint64_t batch = 0;       ///< number of the batch, from 1 on; 0: it was in none
 };
 
 /// Counters of a batcher, all of the same moment.

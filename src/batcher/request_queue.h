@@ -26,6 +26,7 @@ struct Load {
 /// A call of the engine, which encodes one request or several.
 struct Call {
   std::stop_source stop;
+  std::uint64_t number = 0;
   std::int64_t wanted = 0;  ///< requests that are not complete
 };
 

@@ -266,7 +266,7 @@ bool Scheduler::encode(Batch batch, std::span<const PlannedItem> items) {
   if (!call) return true;
   const Clock::time_point begun = batch.front()->begun;
   const Load sum = sum_of(batch);
-  BatchReply reply{.batch_items = sum.items, .batch_rows = sum.rows};
+  BatchReply reply{.batch_items = sum.items, .batch_rows = sum.rows, .batch = call->number};
   const Interrupt watched({}, Clock::time_point::max(), "batch", nullptr, &pulse_);
   const InterruptScope scope(&watched);
   try {
@@ -285,6 +285,7 @@ bool Scheduler::encode(Batch batch, std::span<const PlannedItem> items) {
 std::shared_ptr<Call> Scheduler::begin_call(Batch batch) {
   auto call = std::make_shared<Call>();
   const std::lock_guard lock(mutex_);
+  call->number = ++last_call_;
   for (const RequestPtr& request : batch) {
     if (request->state == Request::State::kComplete) continue;
     request->call = call;

@@ -92,6 +92,7 @@ class Scheduler {
   Clock::time_point large_begun_;   // the last of them
   std::map<std::uint64_t, RequestPtr> open_;
   std::uint64_t last_number_ = 0;
+  std::uint64_t last_call_ = 0;
   std::int64_t callbacks_ = 0;  // that have not returned
   bool accepts_ = true;
   bool ends_ = false;

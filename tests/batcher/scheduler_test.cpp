@@ -78,6 +78,8 @@ TEST_F(SchedulerTest, PutsTogetherWhatComesWhileTheEngineWorks) {
   EXPECT_EQ(reply.items.front().name, "b");
   EXPECT_EQ(reply.batch_items, 3);
   EXPECT_EQ(reply.batch_rows, 30);
+  EXPECT_EQ(reply.batch, 2U) << "the second of the engine";
+  EXPECT_EQ(replies_.of("a").batch, reply.batch);
   EXPECT_THAT(names_of_call(1), ElementsAre("a", "b", "c"));
 }
 
@@ -159,6 +161,7 @@ TEST_F(SchedulerTest, RunsABatchThatFailedAsAWholeOneByOne) {
   EXPECT_THAT(replies_.of("a").items, SizeIs(2));
   EXPECT_EQ(error_of("b"), ErrorCode::kOutOfMemory);
   EXPECT_EQ(replies_.of("c").items.front().name, "3");
+  EXPECT_NE(replies_.of("c").batch, replies_.of("a").batch);
   EXPECT_THAT(engine_.calls(), SizeIs(5));
   scheduler_.drain();
   EXPECT_EQ(scheduler_.stats().repeated_batches, 1);
@@ -192,6 +195,7 @@ TEST_F(SchedulerTest, CancelsWhatWaits) {
   const Ticket ticket = submit("a");
   EXPECT_TRUE(scheduler_.cancel(ticket));
   EXPECT_EQ(error_of("a"), ErrorCode::kCancelled);
+  EXPECT_EQ(replies_.of("a").batch, 0U);
   EXPECT_FALSE(scheduler_.cancel(ticket));
   EXPECT_FALSE(scheduler_.cancel({.number = 77}));
   engine_.let_through();
