@@ -52,22 +52,79 @@ bool is_key(std::string_view text) {
          text.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_") == std::string_view::npos;
 }
 
-/// The fields of "event key=value key=value"; nothing if the line has another form, or a key that
-/// is taken.
+/// "encoder_graphs.captured", "ready".
+bool is_event(std::string_view text) {
+  return is_key(text.substr(0, text.find('.'))) && !text.ends_with('.') &&
+         text.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_.") == text.npos;
+}
+
+/// Fields that clients fill. A quote in them is theirs.
+constexpr std::array<std::string_view, 4> kClientKeys{"id", "peer", "method", "path"};
+/// Fields of text, also where that spells a number: names, most of which others have chosen.
+constexpr std::array<std::string_view, 16> kTextKeys{
+    "id",    "peer", "method",  "path", "model",  "address", "url",          "reason",
+    "error", "name", "message", "item", "family", "device",  "architecture", "trace_id"};
+
+/// "-12.5", as JSON spells it. Source: RFC 8259, section 6.
+bool is_number(std::string_view text) {
+  constexpr std::size_t kMostDigits = 20;
+  constexpr std::string_view kDigits = "0123456789";
+  if (text.starts_with('-')) text.remove_prefix(1);
+  const std::string_view whole = text.substr(0, text.find('.'));
+  const bool has_zeros = whole.size() > 1 && whole.front() == '0';
+  if (whole.empty() || has_zeros || text.size() > kMostDigits || text.ends_with('.')) return false;
+  text.remove_prefix(std::min(whole.size() + 1, text.size()));
+  return whole.find_first_not_of(kDigits) == std::string_view::npos &&
+         text.find_first_not_of(kDigits) == std::string_view::npos;
+}
+
+/// A number, as it stands in the line.
+struct PlainNumber {
+  std::string_view text;
+  void append_to(std::string& out) const { out += text; }
+};
+
+void set_field(JsonObject& fields, std::string_view key, std::string_view value) {
+  const bool is_text = std::ranges::find(kTextKeys, key) != kTextKeys.end();
+  if (!is_text && is_number(value)) {
+    fields.set(key, PlainNumber{value});
+  } else {
+    fields.set(key, value);
+  }
+}
+
+/// The value at the beginning of a line, which loses it and the space behind it. One with spaces
+/// stands in quotes. @param is_quoted whether it may, then whether it does.
+std::string_view take_value(std::string_view& line, bool& is_quoted) {
+  const bool has_begin = is_quoted && line.starts_with('"');
+  const std::size_t end = has_begin ? line.find('"', 1) : line.npos;
+  const bool has_end = end != line.npos && (end + 1 == line.size() || line[end + 1] == ' ');
+  is_quoted = has_end;
+  const std::string_view value = has_end ? line.substr(1, end - 1) : line.substr(0, line.find(' '));
+  line.remove_prefix(std::min(value.size() + (has_end ? 3 : 1), line.size()));
+  return value;
+}
+
+/// The fields of "event key=value key="a value""; nothing if the line has another form, or a key
+/// that is taken.
 std::optional<JsonObject> fields_of(std::string_view line) {
-  JsonObject fields;
+  const std::string_view event = line.substr(0, line.find(' '));
+  if (event.find('=') != event.npos || !is_event(event)) return std::nullopt;
+  line.remove_prefix(std::min(event.size() + 1, line.size()));
+  JsonObject fields{{"event", event}};
   std::vector<std::string_view> taken{"time", "level", "event"};
-  for (bool is_event = true; is_event || !line.empty(); is_event = false) {
-    const std::string_view word = line.substr(0, line.find(' '));
-    line.remove_prefix(std::min(word.size() + 1, line.size()));
-    const std::string_view key = word.substr(0, word.find('='));
-    if (!is_key(key) || (key.size() == word.size()) != is_event) return std::nullopt;
-    if (is_event) {
-      fields.set("event", word);
+  while (!line.empty()) {
+    const std::string_view key = line.substr(0, line.find_first_of("= "));
+    if (!is_key(key) || line.substr(key.size(), 1) != "=") return std::nullopt;
+    if (std::ranges::find(taken, key) != taken.end()) return std::nullopt;
+    taken.push_back(key);
+    line.remove_prefix(key.size() + 1);
+    bool is_quoted = std::ranges::find(kClientKeys, key) == kClientKeys.end();
+    const std::string_view value = take_value(line, is_quoted);
+    if (is_quoted) {
+      fields.set(key, value);
     } else {
-      if (std::ranges::find(taken, key) != taken.end()) return std::nullopt;
-      taken.push_back(key);
-      fields.set(key, word.substr(key.size() + 1));
+      set_field(fields, key, value);
     }
   }
   return fields;

@@ -34,8 +34,38 @@ TEST(LogLine, TurnsPairsIntoFieldsOfJson) {
       R"({"time":"2026-01-01T10:00:00.007Z","level":"warning","event":"ready","model":"m=2","path":"/x"})");
 }
 
+TEST(LogLine, HasNumbersAsNumbersInJson) {
+  const std::string line =
+      "request id=12 peer=1 method=GET path=/2 status=200 ms=12.5 in=-3 a=007 "
+      "b=1. c=.5 d=1e5 e=NaN f=-";
+  const Json json = Json::parse(log_line(LogFormat::kJson, kTime, LogLevel::kInfo, line));
+  EXPECT_EQ(json["status"], 200);
+  EXPECT_EQ(json["ms"], 12.5);
+  EXPECT_EQ(json["in"], -3);
+  EXPECT_EQ(json["id"], "12") << "the client's: text, whatever it spells";
+  EXPECT_EQ(json["peer"], "1");
+  for (const char* name : {"a", "b", "c", "d", "e", "f"}) {
+    EXPECT_TRUE(json[name].is_string()) << name;
+  }
+}
+
+TEST(LogLine, ReadsQuotesButThoseOfClients) {
+  const auto read = [](const char* line) {
+    return Json::parse(log_line(LogFormat::kJson, kTime, LogLevel::kInfo, line));
+  };
+  const Json json = read("engine.initialized model=\"a b\" rows=3 reason=\"12\"");
+  EXPECT_EQ(json["event"], "engine.initialized");
+  EXPECT_EQ(json["model"], "a b");
+  EXPECT_EQ(json["rows"], 3);
+  EXPECT_EQ(json["reason"], "12");
+  const Json forged = read("request id=\"x path=/p\" status=404");
+  EXPECT_EQ(forged["id"], "\"x");
+  EXPECT_EQ(forged["path"], "/p\"");
+}
+
 TEST(LogLine, KeepsOtherTextAsAMessage) {
-  for (const char* line : {"Not an event", "no pairs here", "event a=1 b", "event  a=1", ""}) {
+  for (const char* line : {"Not an event", "no pairs here", "event a=1 b", "event  a=1", "",
+                           "done.", "event a=\"b c"}) {
     const Json json = Json::parse(log_line(LogFormat::kJson, kTime, LogLevel::kError, line));
     EXPECT_EQ(json["message"], line);
   }
@@ -62,7 +92,7 @@ TEST(LogLine, KeepsItsEndWhateverAClientSends) {
   EXPECT_LT(text.size(), kMaxMessageBytes + 64);
   EXPECT_THAT(text, testing::EndsWith(" status=404 error=route_not_found"));
   const Json json = Json::parse(log_line(LogFormat::kJson, kTime, LogLevel::kInfo, line));
-  EXPECT_EQ(json.at("status"), "404");
+  EXPECT_EQ(json.at("status"), 404);
 }
 
 TEST(RequestLine, TellsNoSecrets) {

@@ -378,7 +378,7 @@ class Settings(unittest.TestCase):
         request = next(line for line in lines if line.get("id") == "a-1")
         self.assertEqual((request["event"], request["method"], request["path"], request["status"],
                           request["error"]),
-                         ("request", "GET", "/nowhere", "404", "route_not_found"))
+                         ("request", "GET", "/nowhere", 404, "route_not_found"))
         self.assertEqual([line["event"] for line in lines if line.get("event") in
                           ("listening", "ready", "shutting_down", "stopped")],
                          ["listening", "ready", "shutting_down", "stopped"])
