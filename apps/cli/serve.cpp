@@ -103,6 +103,8 @@ serve::ServeOptions serve_options(const ServeFlags& flags, Console& console) {
   if (!flags.publish.options.directory.empty()) options.publisher = flags.publish.options;
   options.chat.ec_hash = serve::digest_kind(flags.publish.hash);
   options.admission.open_admin = serve::open_admin(options.http);
+  options.tracing = serve::tracing_options(flags.otlp_endpoint,
+                                           [](const char* name) { return std::getenv(name); });
   return options;
 }
 

@@ -19,6 +19,7 @@
 #include "core/check.h"
 #include "core/json_writer.h"
 #include "fovea/text.h"
+#include "serve/tracing/tracer.h"
 
 namespace fovea::serve {
 namespace {
@@ -157,6 +158,7 @@ std::string request_line(const Served& served) {
   line += " status=" + std::to_string(served.status) + " ms=" + ms.data();
   line += " in=" + std::to_string(served.bytes_in) + " out=" + std::to_string(served.bytes_out);
   if (!served.error_code.empty()) line += " error=" + std::string(served.error_code);
+  if (served.head.trace) line += " trace_id=" + served.head.trace->context().trace_id;
   return line;
 }
 

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <new>
 #include <optional>
 #include <utility>
 
@@ -17,6 +18,7 @@
 #include "serve/routes/vllm/routes.h"
 #include "serve/server_files.h"
 #include "serve/signals.h"
+#include "serve/tracing/tracer.h"
 
 namespace fovea::serve {
 namespace {
@@ -50,6 +52,45 @@ std::optional<Forwarder> forwarder_of(const ServeOptions& options, LogSink& log)
   return std::optional<Forwarder>(std::in_place, std::move(llm), &log);
 }
 
+std::optional<Tracer> tracer_of(const ServeOptions& options, LogSink& log) {
+  if (!options.tracing) return std::nullopt;
+  return std::optional<Tracer>(std::in_place, *options.tracing, &log);
+}
+
+/// The span of a request, but for its times and its place.
+/// Source: OpenTelemetry, semantic conventions, "HTTP server".
+Span request_span(const Served& served) {
+  const std::string pattern = served.route == nullptr ? "" : served.route->pattern;
+  Span span{.context = {},
+            .parent_id = {},
+            .name = served.head.method + " " + pattern,
+            .begin = {},
+            .end = {}};
+  span.attributes = {{"http.request.method", served.head.method},
+                     {"http.route", pattern},
+                     {"url.path", served.head.path},
+                     {"http.response.status_code", std::int64_t{served.status}},
+                     {"client.address", served.head.peer},
+                     {"http.request.body.size", static_cast<std::int64_t>(served.bytes_in)},
+                     {"http.response.body.size", static_cast<std::int64_t>(served.bytes_out)},
+                     {"fovea.request.id", served.head.id}};
+  span.has_failed = served.status >= 500;
+  if (!served.error_code.empty()) {
+    span.attributes.emplace_back("error.type", std::string(served.error_code));
+  } else if (served.status >= 500) {
+    span.attributes.emplace_back("error.type", std::to_string(served.status));
+  }
+  return span;
+}
+
+void end_trace(const Served& served) noexcept {
+  if (!served.head.trace) return;
+  try {
+    served.head.trace->end(request_span(served), Clock::now());
+  } catch (const std::bad_alloc&) {  // NOLINT: a span less
+  }
+}
+
 /// All parts of a running server. Later ones refer to earlier ones.
 class Running {
  public:
@@ -58,6 +99,7 @@ class Running {
       : options_(std::move(options)),
         log_(log),
         trace_(options_.profile_dir),
+        tracer_(tracer_of(options_, log)),
         store_(options_.row_store_bytes),
         publisher_(publisher_of(options_)),
         forwarder_(forwarder_of(options_, log)),
@@ -85,6 +127,8 @@ class Running {
   [[nodiscard]] ServiceOptions service_options();
   [[nodiscard]] MediaSourceOptions media_options();
   [[nodiscard]] HttpOptions http_options();
+  /// Traces what routes of kWork are asked.
+  [[nodiscard]] decltype(Server::Parts::begin_trace) trace_beginner();
   [[nodiscard]] Server::Parts server_parts(const ServerFiles& files);
   [[nodiscard]] Router make_router();
   /// Adds the routes that encode for consumers who look for rows elsewhere.
@@ -100,6 +144,7 @@ class Running {
   LogSink& log_;
   RequestMetrics metrics_;
   Trace trace_;
+  std::optional<Tracer> tracer_;  // outlives all requests
   RowStore store_;  // these two outlive the threads of the service, which write replies
   std::optional<Publisher> publisher_;
   std::optional<Forwarder> forwarder_;
@@ -138,12 +183,20 @@ HttpOptions Running::http_options() {
   return http;
 }
 
+decltype(Server::Parts::begin_trace) Running::trace_beginner() {
+  if (!tracer_) return {};
+  return [this](const RequestHead& head, const Route& route) {
+    return route.kind == RouteKind::kWork ? tracer_->begin(head.headers, head.arrival) : nullptr;
+  };
+}
+
 Server::Parts Running::server_parts(const ServerFiles& files) {
   return {.router = &router_,
           .gate = [this](const RequestHead& head,
                          const Route& route) { return admission_.admit(head, route); },
           .observer = [this](const Served& served) { observe(served); },
           .run_task = [this](std::function<void()> task) { service_.run(std::move(task)); },
+          .begin_trace = trace_beginner(),
           .tls = files.tls};
 }
 
@@ -176,6 +229,7 @@ Router Running::make_router() {
                             .admission = &admission_,
                             .requests = &metrics_,
                             .forwarder = forwarder_ ? &*forwarder_ : nullptr,
+                            .tracer = tracer_ ? &*tracer_ : nullptr,
                             .http = [this] { return server_.stats(); },
                             .build_id = options_.build_id}));
   add(page_routes());
@@ -187,6 +241,7 @@ Router Running::make_router() {
 void Running::observe(const Served& served) {
   metrics_.observe(served);
   trace_.observe(served);
+  end_trace(served);
   const bool is_probe = served.route != nullptr && served.route->kind == RouteKind::kService;
   const LogLevel level = is_probe && served.status < 400 ? LogLevel::kDebug : LogLevel::kInfo;
   if (log_.wants(level)) log_.write(level, request_line(served));

@@ -11,6 +11,7 @@
 #include "serve/routes/vllm/routes.h"
 #include "serve/service/admission.h"
 #include "serve/service/service.h"
+#include "serve/tracing/tracing_options.h"
 #include "serve/upstream/forwarder.h"
 
 namespace fovea::serve {
@@ -31,9 +32,10 @@ struct ServeOptions {
   std::optional<UpstreamOptions> llm;  ///< a proxy of these language models; absent: an encoder
   std::chrono::milliseconds drain_delay{0};
   std::chrono::milliseconds shutdown_timeout{30'000};
-  std::string profile_dir;   ///< where profiles are written; empty: nowhere
-  std::string build_id;      ///< label `git` of fovea_build_info
-  std::string address_file;  ///< gets the address once the server listens; empty: none
+  std::optional<TracingOptions> tracing;  ///< absent: no spans are made
+  std::string profile_dir;                ///< where profiles are written; empty: nowhere
+  std::string build_id;                   ///< label `git` of fovea_build_info
+  std::string address_file;               ///< gets the address once the server listens; empty: none
 };
 
 /// Serves until SIGTERM or SIGINT, then lets requests end. Blocks these signals and SIGHUP for the

@@ -337,6 +337,11 @@ void add_message_flags(CLI::App& verb, ServeFlags& flags) {
                   "Folder for what /start_profile and /stop_profile record (default: none)")
       ->type_name("DIR")
       ->group(kMessageGroup);
+  verb.add_option("--otlp-endpoint", flags.otlp_endpoint,
+                  "Collector of OpenTelemetry that gets traces, for example http://localhost:4318 "
+                  "(default: OTEL_EXPORTER_OTLP_ENDPOINT, or none)")
+      ->type_name("URL")
+      ->group(kMessageGroup);
   verb.add_option("--build-id", flags.options.build_id,
                   "What /version and fovea_build_info show as git, for example a commit")
       ->type_name("TEXT")

@@ -37,6 +37,7 @@ struct ServeFlags {
   std::int64_t delay_us = 1000;
   std::string log_level = "info";
   std::string log_format = "text";
+  std::string otlp_endpoint;
 };
 
 /// Adds all flags of `fovea serve`, whose values go to `flags`, which must outlive the verb.

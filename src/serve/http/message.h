@@ -22,6 +22,7 @@ using Clock = std::chrono::steady_clock;
 
 struct Client;
 class ReplyStream;
+class RequestTrace;
 
 /// The part of a request before its body.
 struct RequestHead {
@@ -35,6 +36,7 @@ struct RequestHead {
   bool is_own_user = false;        ///< it is a process of this user or of root, says a unix socket
   std::optional<std::uint64_t> content_length;  ///< absent for chunked bodies
   Clock::time_point arrival;                    ///< of the first byte
+  std::shared_ptr<RequestTrace> trace;          ///< of tracing/tracer.h; null: it is not traced
   Clock::time_point deadline;  ///< for the reply: of the server, or the client's if that is earlier
 };
 

@@ -98,6 +98,8 @@ class Server {
     Gate gate;
     Observer observer;
     RunTask run_task;  ///< for handlers
+    /// Begins the trace of a request that a route takes. Must not wait. Empty: none is traced.
+    std::function<std::shared_ptr<RequestTrace>(const RequestHead&, const Route&)> begin_trace = {};
     std::optional<TlsTexts> tls =
         {};  ///< what the files of HttpOptions::tls hold; needed with them
   };

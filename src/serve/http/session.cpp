@@ -7,6 +7,7 @@
 #include "serve/http/head_parser.h"
 #include "serve/http/operation.h"
 #include "serve/text/url.h"
+#include "serve/tracing/tracer.h"
 
 namespace fovea::serve {
 namespace {
@@ -262,6 +263,7 @@ void Session::find_route(Transaction& now) const {
   auto& [route, arguments] = std::get<Router::Found>(found);
   now.route = route;
   now.arguments = std::move(arguments);
+  if (group_.parts.begin_trace) now.head.trace = group_.parts.begin_trace(now.head, *route);
 }
 
 void Session::ask_gate(Transaction& now) const {
@@ -313,6 +315,7 @@ Awaitable<void> Session::await_reply(Transaction& now) {
 
 std::weak_ptr<Exchange> Session::hand_over(Transaction& now,
                                            std::shared_ptr<PendingReply> pending) {
+  if (now.head.trace) now.head.trace->end_stage("receive", Clock::now());
   Request request;
   static_cast<RequestHead&>(request) = now.head;
   request.body = SharedBytes(now.body, &now.body->bytes);

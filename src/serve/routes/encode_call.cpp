@@ -10,6 +10,8 @@
 #include "serve/api_error.h"
 #include "serve/http/connections.h"
 #include "serve/routes/reply_headers.h"
+#include "serve/rows/item_json.h"
+#include "serve/tracing/tracer.h"
 
 namespace fovea::serve {
 namespace {
@@ -26,6 +28,30 @@ void hand_on(const TakeRows& take, double fetch_ms, Clock::time_point arrival, J
   take(std::move(reply), std::move(headers));
 }
 
+/// What the span of a batch says of this request.
+Attributes batch_attributes(const JobReply& reply) {
+  Attributes attributes{{"fovea.items", static_cast<std::int64_t>(reply.items.size())},
+                        {"fovea.rows", count_rows(reply.items)},
+                        {"fovea.batch.items", reply.batch_items}};
+  const StageTimes times = total(reply.items);
+  for (const Stage& stage : kStages) {
+    attributes.emplace_back("fovea.stage." + std::string(stage.name) + "_ms", times.*stage.ms);
+  }
+  return attributes;
+}
+
+/// Ends a stage of a request that is traced.
+void end_stage(const Exchange& exchange, const char* name, Attributes attributes = {}) {
+  const std::shared_ptr<RequestTrace>& trace = exchange.request().trace;
+  if (trace) trace->end_stage(name, Clock::now(), std::move(attributes));
+}
+
+void trace_batch(const Exchange& exchange, const JobReply& reply) {
+  const std::shared_ptr<RequestTrace>& trace = exchange.request().trace;
+  if (!trace) return;
+  trace->end_batch(reply.batch, reply.queue_ms, reply.run_ms, batch_attributes(reply));
+}
+
 void encode(Service& service, const std::shared_ptr<Exchange>& exchange,
             const std::shared_ptr<SharedCall>& shared, const CallBounds& bounds,
             ResolvedMedia media) {
@@ -38,8 +64,10 @@ void encode(Service& service, const std::shared_ptr<Exchange>& exchange,
   job.reply_factor = call->reply_factor;
   job.bounds = bounds;
   const double fetch_ms = media.counts.fetch_ms;
+  end_stage(*exchange, "plan");
   service.encode(std::move(job), [exchange, shared, fetch_ms](JobReply reply) {
     try {
+      trace_batch(*exchange, reply);
       hand_on(shared->take, fetch_ms, exchange->request().arrival, std::move(reply));
     } catch (...) {
       exchange->fail();
@@ -75,17 +103,22 @@ void encode_and_hand_on(const Encoder& encoder, const std::shared_ptr<Exchange>&
                           .deadline = std::min(exchange->request().deadline, call.deadline)};
   const auto shared =
       std::make_shared<SharedCall>(SharedCall{.call = std::move(call), .take = std::move(take)});
+  end_stage(*exchange, "parse");
   const SharedJson json = std::move(shared->call.json);  // until the media have been read out of it
-  encoder.media.resolve(std::move(shared->call.media), bounds, client_name(exchange->request()),
-                        [&service = encoder.service, exchange, shared, bounds](
-                            ResolvedMedia media, const std::exception_ptr& error) {
-                          try {
-                            if (error) std::rethrow_exception(error);
-                            encode(service, exchange, shared, bounds, std::move(media));
-                          } catch (...) {
-                            exchange->fail();
-                          }
-                        });
+  encoder.media.resolve(
+      std::move(shared->call.media), bounds, client_name(exchange->request()),
+      [&service = encoder.service, exchange, shared, bounds](ResolvedMedia media,
+                                                             const std::exception_ptr& error) {
+        try {
+          if (media.counts.fetch_ms > 0) {
+            end_stage(*exchange, "fetch", {{"fovea.media.bytes", media.counts.http_bytes}});
+          }
+          if (error) std::rethrow_exception(error);
+          encode(service, exchange, shared, bounds, std::move(media));
+        } catch (...) {
+          exchange->fail();
+        }
+      });
 }
 
 Route work_route(const Encoder& encoder, std::string pattern, RouteText text, ReadCall read) {

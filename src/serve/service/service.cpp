@@ -242,6 +242,7 @@ JobReply Service::Impl::reply_of(BatchReply batch, std::span<const PlannedItem> 
                  .queue_ms = batch.queue_ms,
                  .run_ms = batch.run_ms,
                  .batch_items = batch.batch_items,
+                 .batch = batch.batch,
                  .room = nullptr,
                  .error = nullptr};
   if (batch.error) {

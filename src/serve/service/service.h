@@ -78,6 +78,7 @@ struct JobReply {
   double queue_ms = 0;
   double run_ms = 0;
   std::int64_t batch_items = 0;
+  std::uint64_t batch = 0;  ///< as BatchReply has it
   /// Room for the reply; goes when the last of its parts has been sent.
   std::shared_ptr<void> room;
   /// An ApiError if there are no items. One bad item fails its request, and is its param:

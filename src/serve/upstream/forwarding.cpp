@@ -44,6 +44,20 @@ const char* reason_of(ClientEnd end) {
   }
 }
 
+/// The attribute error.type of a span.
+const char* error_type_of(ClientEnd end) {
+  switch (end) {
+    case ClientEnd::kComplete: break;
+    case ClientEnd::kNoConnection: return "no_connection";
+    case ClientEnd::kNoAnswer: return "no_answer";
+    case ClientEnd::kBroken: return "broken_off";
+    case ClientEnd::kLate: return "timeout";
+    case ClientEnd::kUnwanted: return "unavailable";
+    case ClientEnd::kStopped: return "cancelled";
+  }
+  return "";
+}
+
 /// Bytes of the body, if the head says so.
 std::optional<std::uint64_t> length_of(const Headers& headers) {
   const std::string* const text = find_header(headers, "Content-Length");
@@ -74,7 +88,8 @@ Forwarding::Forwarding(std::shared_ptr<Exchange> exchange, ForwardedCall call,
       call_(std::move(call)),
       gone_(exchange_->gone()),
       request_id_(exchange_->request().id),
-      headers_(passed_request_headers(exchange_->request(), parts.options.key)) {}
+      headers_(passed_request_headers(exchange_->request(), parts.options.key)),
+      trace_(exchange_->request().trace) {}
 
 void Forwarding::start() {
   on_gone_.emplace(gone_, Stop{this});
@@ -95,6 +110,8 @@ void Forwarding::attempt() {
   is_unavailable_ = false;
   ++times_given_;
   sent_ = Clock::now();
+  status_ = 0;
+  if (trace_) context_ = trace_->child();
   const HttpClient::Id id = parts_.client.make_id();
   id_ = id;
   const auto self = shared_from_this();
@@ -114,10 +131,12 @@ void Forwarding::attempt() {
 }
 
 ClientRequest Forwarding::request() const {
+  Headers headers = headers_;
+  if (trace_) set_trace_context(headers, context_);
   return {.method = call_.method,
           .url = tried_.back()->url() + call_.target,
           .address = tried_.back()->address(),
-          .headers = headers_,
+          .headers = std::move(headers),
           .body = call_.body,
           .connect_timeout = parts_.options.connect_timeout,
           .head_until = exchange_->request().deadline,
@@ -131,6 +150,7 @@ bool Forwarding::may_ask_another() const noexcept {
 bool Forwarding::take_head(const ClientHead& head) {
   const std::chrono::duration<double> since = Clock::now() - sent_;
   ServerPool::observe_first_byte(*tried_.back(), since.count());
+  status_ = head.status;
   const bool is_down = head.status == kBadGateway || head.status == kUnavailable;
   is_unavailable_ = is_down && may_ask_another();
   if (is_unavailable_) return false;
@@ -167,6 +187,7 @@ bool Forwarding::take_data(std::string_view bytes) {
 void Forwarding::take_end(ClientEnd end) noexcept {
   const ServerPool::Server& server = tried_.back();
   parts_.pool.end(server, result_of(end, is_unavailable_));
+  end_span(end);
   if (end == ClientEnd::kNoConnection) {
     parts_.pool.mark_down(*server, "no connection");
     --times_given_;
@@ -194,6 +215,35 @@ void Forwarding::go_on(ClientEnd end) {
   throw ApiError(kBadGateway, "llm_failed",
                  std::string("the language model ") + reason_of(end) + ", and no other is asked (" +
                      std::to_string(tried_.size()) + " tried)");
+}
+
+void Forwarding::end_span(ClientEnd end) const try {
+  if (!trace_) return;
+  const std::string& base = tried_.back()->url();
+  Span span{
+      .context = context_,
+      .parent_id = {},
+      .name = call_.method,
+      .kind = SpanKind::kClient,
+      .begin = sent_,
+      .end = Clock::now(),
+      .attributes = {{"http.request.method", call_.method},
+                     {"url.full", base + call_.target.substr(0, call_.target.find('?'))},
+                     {"http.request.resend_count", static_cast<std::int64_t>(tried_.size()) - 1}}};
+  if (const std::optional<Url> url = parse_url(base)) {
+    span.attributes.emplace_back("server.address", url->host);
+    span.attributes.emplace_back("server.port", std::int64_t{url->port});
+  }
+  if (status_ != 0)
+    span.attributes.emplace_back("http.response.status_code", std::int64_t{status_});
+  span.has_failed = end != ClientEnd::kComplete || status_ >= 400;
+  if (end != ClientEnd::kComplete) {
+    span.attributes.emplace_back("error.type", error_type_of(end));
+  } else if (status_ >= 400) {
+    span.attributes.emplace_back("error.type", std::to_string(status_));
+  }
+  trace_->add(std::move(span));
+} catch (const std::bad_alloc&) {  // NOLINT: a span less
 }
 
 void Forwarding::end_stream(ClientEnd end) {

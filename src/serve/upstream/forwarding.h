@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "serve/http/reply_stream.h"
+#include "serve/tracing/tracer.h"
 #include "serve/upstream/forwarder.h"
 
 namespace fovea::serve {
@@ -45,6 +46,8 @@ class Forwarding : public std::enable_shared_from_this<Forwarding> {
   /// Sends it once more, or a refusal.
   void go_on(ClientEnd end);
   void end_stream(ClientEnd end);
+  /// Adds the span of this attempt.
+  void end_span(ClientEnd end) const;
   /// The last event of a stream that has broken off.
   [[nodiscard]] std::string error_event(ClientEnd end) const;
 
@@ -57,6 +60,9 @@ class Forwarding : public std::enable_shared_from_this<Forwarding> {
   std::vector<ServerPool::Server> tried_;  ///< the last of them has it
   int times_given_ = 0;                    ///< without those that there was no connection to
   Clock::time_point sent_;
+  const std::shared_ptr<RequestTrace> trace_;  ///< null: it is not traced
+  TraceContext context_;                       ///< of the span of this attempt
+  int status_ = 0;                             ///< of the answer; 0: there is none
   std::atomic<HttpClient::Id> id_ = 0;
   std::optional<std::stop_callback<Stop>> on_gone_;
   bool is_unavailable_ = false;  ///< the server has answered 502 or 503, and another may do better

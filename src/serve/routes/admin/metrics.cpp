@@ -54,6 +54,13 @@ void write_service(const MetricsSources& sources, MetricsText& text) {
   }
 }
 
+void write_spans(const ExportStats& spans, MetricsText& text) {
+  text.counter("fovea_trace_spans_total", "Spans, by whether the collector has them.");
+  text.sample(spans.sent, {{"result", "sent"}});
+  text.sample(spans.queue_full, {{"result", "queue_full"}});
+  text.sample(spans.not_sent, {{"result", "not_sent"}});
+}
+
 Reply metrics(const MetricsSources& sources) {
   const std::vector<Label> common{{"model", sources.service->options().served_name}};
   MetricsText text(common);
@@ -61,6 +68,7 @@ Reply metrics(const MetricsSources& sources) {
   sources.requests->write(text);
   if (sources.forwarder != nullptr) sources.forwarder->write(text);
   write_service(sources, text);
+  if (sources.tracer != nullptr) write_spans(sources.tracer->stats(), text);
   MetricsText plain({});
   plain.gauge("fovea_build_info", "Version and build of this server.");
   plain.sample(std::int64_t{1}, {{"version", version()}, {"git", sources.build_id}});

@@ -10,6 +10,7 @@
 #include "serve/metrics/trace.h"
 #include "serve/service/admission.h"
 #include "serve/service/service.h"
+#include "serve/tracing/tracer.h"
 #include "serve/upstream/forwarder.h"
 
 namespace fovea::serve {
@@ -30,6 +31,7 @@ struct MetricsSources {
   const Admission* admission = nullptr;
   const RequestMetrics* requests = nullptr;
   const Forwarder* forwarder = nullptr;  ///< of a proxy
+  const Tracer* tracer = nullptr;        ///< where requests are traced
   std::function<HttpStats()> http;
   std::string build_id;
 };
