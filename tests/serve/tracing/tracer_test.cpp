@@ -175,7 +175,7 @@ TEST(Tracer, SamplesAShareOfTraces) {
     sampled += tracer.begin({}, kBegin)->context().is_sampled ? 1 : 0;
   }
   // 1000 are expected, with a deviation of 27.
-  EXPECT_NEAR(sampled, kTraces / 4, 200);
+  EXPECT_NEAR(sampled, 0.25 * kTraces, 200);
 }
 
 TEST(Tracer, SamplesEqualTracesEverywhere) {

@@ -101,7 +101,7 @@ EmbedRequest parse_embed_request(const SharedJson& json, std::size_t max_items) 
   request.rows.deepstack = deepstack_of(body.deepstack, request.rows.pooling);
   request.rows.normalize = true;
   request.rows.dimensions = body.output_dimension;
-  request.processing = body;
+  request.processing = static_cast<const ProcessingMembers&>(body);
   return request;
 }
 

@@ -217,7 +217,7 @@ EmbeddingRequest parse_embedding_request(const SharedJson& json, EmbeddingRoute 
   request.media = read_media(body, route, limits);
   request.form = vector_form(body);
   request.rows = row_options_of(body, route, request.form);
-  request.processing = body;
+  request.processing = static_cast<const ProcessingMembers&>(body);
   return request;
 }
 
