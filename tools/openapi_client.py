@@ -27,7 +27,7 @@ EXCLUDED = "positive_data_acceptance"
 SETTINGS = """
 [[operations]]
 include-path = "/v1/cache/reset"
-checks.unsupported_method.enabled = false
+checks.allow_header_conformance.enabled = false
 """
 
 
