@@ -133,10 +133,10 @@ int run_serve(const ServeFlags& flags, Console& console) {
 
 constexpr const char* kFooter =
     R"(Listens at once and loads the model meanwhile: GET /readyz says when it is ready. SIGTERM ends the
-server when its requests have their replies; SIGHUP reads keys and certificates again. Every flag may
-also be given in the environment (--port: FOVEA_PORT) or in a file (--config). --print-config lists
-all flags, with limits and times that are seldom changed; docs/serving.md explains them, and routes
-and clients.
+server when its requests have their replies; SIGHUP reads keys, certificates and headers of fetches
+again. Every flag may also be given in the environment (--port: FOVEA_PORT) or in a file (--config).
+--print-config lists all flags, with limits and times that are seldom changed; docs/serving.md explains
+them, and routes and clients.
 
 Examples:
   fovea serve ./Qwen3-VL --port 8080

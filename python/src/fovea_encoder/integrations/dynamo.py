@@ -67,7 +67,7 @@ class FoveaVisionEncoder(VisionEncoderBackend):  # type: ignore[misc]
         planned = self._loaded().plan_items([data])
         rows = planned.rows[0]
         if rows is None:
-            raise ValueError("an image of the request cannot be read: expected JPEG, PNG, WebP, BMP, GIF, TIFF or AVIF within the limits")
+            raise ValueError("an image of the request cannot be read: expected JPEG, PNG, WebP, BMP, GIF, TIFF, AVIF or HEIC within the limits")
         return Preprocessed(item=data, cost=rows)
 
     def forward_batch(self, items: List[bytes], target_bucket: Optional[int] = None) -> List[Any]:
