@@ -62,6 +62,9 @@ void write_pixel_values(const std::string& path) {
 /// What the functions are called with. Made while nothing fails: what a host allocates for its
 /// arguments is its own business.
 struct World {
+  /// Loads the plugins of image formats. The libraries that they bring along have constructors of
+  /// their own, which the loader runs once: libheif is of no use to the process if they fail.
+  std::vector<std::pair<std::string, std::string>> environment = describe_environment();
   std::string model = test::golden_folder("qwen3_vl", "golden.safetensors");
   EngineOptions cpu = options(1);
   EngineOptions two = options(2);
