@@ -153,8 +153,8 @@ struct MediaItem {
   [[nodiscard]] FOVEA_API std::int64_t num_frames() const noexcept;
 };
 
-/// An encoded image (JPEG, PNG, WebP, BMP, GIF, TIFF, AVIF, HEIC) in a file. The file is not looked at
-/// until encode() reads it.
+/// An encoded image (JPEG, PNG, WebP, BMP, GIF, TIFF, AVIF, HEIC) in a file. The file is not looked
+/// at until encode() reads it.
 [[nodiscard]] FOVEA_API MediaItem image_file(std::string path);
 /// An encoded image in memory. `name` appears in error messages.
 [[nodiscard]] FOVEA_API MediaItem image_bytes(MediaBytes bytes, std::string name);
@@ -162,8 +162,8 @@ struct MediaItem {
 /// encode() refuses (kInvalidArgument) another number of bytes and sizes beyond MediaLimits.
 [[nodiscard]] FOVEA_API MediaItem image_rgb(MediaBytes rgb, std::int64_t width_px,
                                             std::int64_t height_px, std::string name);
-/// Paths of the .jpg, .jpeg, .png, .webp, .bmp, .gif, .tif, .tiff, .avif, .heic, .heif and .hif files of a directory,
-/// sorted by name; the case of the extension does not matter.
+/// Paths of the .jpg, .jpeg, .png, .webp, .bmp, .gif, .tif, .tiff, .avif, .heic, .heif and .hif
+/// files of a directory, sorted by name; the case of the extension does not matter.
 /// @throws Error(kNotFound) if there are none, Error(kIo) with the system's reason.
 [[nodiscard]] FOVEA_API std::vector<std::string> images_in(const std::string& directory);
 /// A video: a container file, or a directory whose images_in() are the frames, already sampled at
