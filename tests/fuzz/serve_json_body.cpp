@@ -16,7 +16,7 @@ void read(const fovea::serve::Request& request, bool takes_sizes) {
   require(!read.items.empty() && read.items.size() <= rules.max_items);
   for (const EncodeItem& item : read.items) {
     require(takes_sizes || !item.size);
-    require(item.media.fps > 0 && !item.media.param.empty());
+    require(item.media.fps.value_or(1) > 0 && !item.media.param.empty());
   }
 }
 
