@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "media/resize/leaf.h"
+#include "media/resize/row_blocks.h"
 
 namespace fovea::media {
 namespace {
@@ -18,14 +19,14 @@ __m256i load(const std::uint8_t* from) {
 
 /// Weights j and j + 1 in every 32-bit element.
 __m256i pair_of_weights(const std::int16_t* weights) {
-  std::int32_t pair;
+  std::int32_t pair = 0;
   std::memcpy(&pair, weights, sizeof(pair));
   return _mm256_set1_epi32(pair);
 }
 
 /// Weights j to j + 3 in every 64-bit element.
 __m256i four_weights(const std::int16_t* weights) {
-  std::int64_t four;
+  std::int64_t four = 0;
   std::memcpy(&four, weights, sizeof(four));
   return _mm256_set1_epi64x(four);
 }
@@ -132,26 +133,17 @@ void filter_block(const VerticalArgs& args, std::size_t offset) {
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(args.dst + offset), bytes);
 }
 
-/// If the row is not a multiple of a block, the last block overlaps the one before it.
-template <bool kTwoPlanes>
-void filter_blocks(const VerticalArgs& args) {
-  for (std::size_t offset = 0; offset + kBlockBytes <= args.row_bytes; offset += kBlockBytes)
+struct Block {
+  static constexpr std::size_t kBytes = kBlockBytes;
+  template <bool kTwoPlanes>
+  static void filter(const VerticalArgs& args, std::size_t offset) {
     filter_block<kTwoPlanes>(args, offset);
-  if (args.row_bytes % kBlockBytes != 0)
-    filter_block<kTwoPlanes>(args, args.row_bytes - kBlockBytes);
-}
-
-void vertical(const VerticalArgs& args) {
-  if (args.row_bytes < kBlockBytes)
-    kPortableLeaf.vertical(args);
-  else if (args.axis->planes[1] != nullptr)
-    filter_blocks<true>(args);
-  else
-    filter_blocks<false>(args);
-}
+  }
+};
 
 }  // namespace
 
-const ResizeLeaf kAvx2Leaf = {.rows_at_once = 1, .horizontal = horizontal, .vertical = vertical};
+const ResizeLeaf kAvx2Leaf = {
+    .rows_at_once = 1, .horizontal = horizontal, .vertical = filter_row_in_blocks<Block>};
 
 }  // namespace fovea::media

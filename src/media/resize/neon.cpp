@@ -4,6 +4,7 @@
 #include <arm_neon.h>
 
 #include "media/resize/leaf.h"
+#include "media/resize/row_blocks.h"
 
 namespace fovea::media {
 namespace {
@@ -112,26 +113,17 @@ void filter_block(const VerticalArgs& args, std::size_t offset) {
   vst1q_u8(args.dst + offset, to_bytes(sums.part));
 }
 
-/// If the row is not a multiple of a block, the last block overlaps the one before it.
-template <bool kTwoPlanes>
-void filter_blocks(const VerticalArgs& args) {
-  for (std::size_t offset = 0; offset + kBlockBytes <= args.row_bytes; offset += kBlockBytes)
+struct Block {
+  static constexpr std::size_t kBytes = kBlockBytes;
+  template <bool kTwoPlanes>
+  static void filter(const VerticalArgs& args, std::size_t offset) {
     filter_block<kTwoPlanes>(args, offset);
-  if (args.row_bytes % kBlockBytes != 0)
-    filter_block<kTwoPlanes>(args, args.row_bytes - kBlockBytes);
-}
-
-void vertical(const VerticalArgs& args) {
-  if (args.row_bytes < kBlockBytes)
-    kPortableLeaf.vertical(args);
-  else if (args.axis->planes[1] != nullptr)
-    filter_blocks<true>(args);
-  else
-    filter_blocks<false>(args);
-}
+  }
+};
 
 }  // namespace
 
-const ResizeLeaf kNeonLeaf = {.rows_at_once = 1, .horizontal = horizontal, .vertical = vertical};
+const ResizeLeaf kNeonLeaf = {
+    .rows_at_once = 1, .horizontal = horizontal, .vertical = filter_row_in_blocks<Block>};
 
 }  // namespace fovea::media
