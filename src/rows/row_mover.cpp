@@ -1,9 +1,10 @@
-// Rows on their way to their targets. Fresh memory of the caller costs a page fault every 4 KiB,
-// which takes longer than the copy: hence the threads, and no pass over it but the last.
+// Rows on their way to their targets. Memory of the caller may be fresh, and a page fault every
+// 4 KiB takes longer than the copy: hence the threads, and no pass over it but the last.
 #include "rows/row_mover.h"
 
 #include <algorithm>
 #include <array>
+#include <system_error>
 #include <utility>
 
 #include "core/check.h"
@@ -68,6 +69,14 @@ RowBytes convert_on_host(RowCopy& copy) {
   copy.from_dtype = copy.to_dtype;
   copy.from_stride = here.to_stride;
   return converted;
+}
+
+/// Makes the memory of a result, with a write to every page.
+void make_room(const ExpectedRows& expected) {
+  constexpr std::size_t kPageBytes = 4096;
+  (void)expected.target.place({.rows = expected.rows, .width = expected.width});
+  RowBytes& data = expected.target.result->data;
+  for (std::size_t at = 0; at < data.size(); at += kPageBytes) data.data()[at] = std::byte{0};
 }
 
 /// Waits for a queue of which somebody else hears that it has failed.
@@ -138,7 +147,29 @@ Stream& RowMover::queue() {
   return *queue_;
 }
 
+void RowMover::expect(std::vector<ExpectedRows> rows) {
+  std::erase_if(rows, [](const ExpectedRows& expected) {
+    return expected.target.is_on_gpu() || expected.target.block != nullptr;
+  });
+  if (on_host_ || rows.empty()) return;
+  finish_room();
+  try {
+    room_ = std::async(std::launch::async,
+                       [rows = std::move(rows)] { std::ranges::for_each(rows, make_room); });
+  } catch (const std::system_error&) {  // no thread: move() makes the memory
+  }
+}
+
+void RowMover::finish_room() noexcept {
+  if (!room_.valid()) return;
+  try {
+    room_.get();
+  } catch (...) {  // NOLINT: move() makes the memory itself, or says why it cannot
+  }
+}
+
 void RowMover::move(std::vector<RowMove> moves, Stream* queue) {
+  finish_room();
   for (RowMove& move : moves) {
     if (!move.claim) continue;
     if (move.target.is_on_gpu() || on_host_) move.claim->restore(device_, *queue);
@@ -198,6 +229,7 @@ void RowMover::finish() {
 }
 
 void RowMover::abandon() noexcept {
+  finish_room();
   try {
     finish_host();
   } catch (...) {  // NOLINT: the caller has a failure to report already

@@ -44,6 +44,13 @@ struct RowMove {
   RowBytes bytes = {};                        ///< in which the rows lie; else empty
 };
 
+/// What will be moved to a target.
+struct ExpectedRows {
+  std::int64_t rows = 0;
+  std::int64_t width = 0;
+  RowTarget target;
+};
+
 /// Takes rows of a device, of its encoder cache and of the caller to their targets, while the
 /// device computes the next ones. Rows for GPUs do not touch the host:
 ///
@@ -57,8 +64,9 @@ struct RowMove {
 ///     device --a queue--> one of two pinned buffers --threads--> Embedding::data or block
 ///
 /// Rows that are on the host take the second step only, and of a device that computes in host
-/// memory nothing runs in the background. What moves hold they hold until the rows are there. Not
-/// thread-safe.
+/// memory nothing runs in the background. Fresh memory for them costs a page fault every 4 KiB,
+/// which together takes longer than both copies: expect() takes these while the device computes the
+/// rows. What moves hold they hold until the rows are there. Not thread-safe.
 class RowMover {
  public:
   /// `device` must outlive this object.
@@ -77,6 +85,11 @@ class RowMover {
   /// queue() if there is none. Valid until the next attach() or finish().
   /// @throws as Device::adopt_stream.
   [[nodiscard]] Stream& callers_queue();
+
+  /// Begins to make memory for rows that the device is about to compute, in the background, for
+  /// those targets for which move() would: call it before waiting for the device. Where that fails
+  /// move() tries again.
+  void expect(std::vector<ExpectedRows> rows);
 
   /// Starts to move rows: fills in rows, width and dtype of the results at once for targets on
   /// GPUs, and else by finish(), with the rows and a share of the time in times.output_ms. Rows for
@@ -110,6 +123,7 @@ class RowMover {
   void wait_for_callers(Stream& queue);
   void start_to_host(std::vector<RowMove> moves);
   void finish_host();
+  void finish_room() noexcept;
 
   Device& device_;
   bool on_host_;
@@ -119,6 +133,7 @@ class RowMover {
   std::vector<Used> used_;
   std::unique_ptr<Stream> queue_;              // of queue()
   std::unique_ptr<ToHost> to_host_;            // once it is needed
+  std::future<void> room_;                     // of expect()
   std::future<std::vector<RowMove>> running_;  // last: it ends before what it uses
 };
 

@@ -57,7 +57,14 @@ class Rows {
     }
     return moves;
   }
-  [[nodiscard]] const std::vector<Embedding>& results() const { return results_; }
+  [[nodiscard]] std::vector<ExpectedRows> expected(RowDType dtype) {
+    std::vector<ExpectedRows> expected;
+    for (const RowMove& move : moves(dtype)) {
+      expected.push_back({move.rows.rows, move.rows.width, move.target});
+    }
+    return expected;
+  }
+  [[nodiscard]] std::vector<Embedding>& results() { return results_; }
 
   void expect_arrived(RowDType dtype) const {
     for (std::size_t i = 0; i < views_.size(); ++i) {
@@ -104,6 +111,35 @@ TEST_P(RowMoverTest, ConvertsEveryPairOfTypes) {
       rows.expect_arrived(to);
     }
   }
+}
+
+TEST_P(RowMoverTest, RowsThatAreExpectedHaveMemoryBeforeTheyMoveAndArriveThere) {
+  const bool is_host = !GetParam();  // there is nobody to wait for
+  RowMover mover(*device_);
+  Rows rows(*device_, DType::kBF16, {3, 200, 1}, 1);
+  mover.expect(rows.expected(RowDType::kFloat32));
+  mover.abandon();
+  std::vector<const std::byte*> memory;
+  for (const Embedding& result : rows.results()) {
+    EXPECT_EQ(result.data.empty(), is_host);
+    memory.push_back(result.data.data());
+  }
+  mover.expect(rows.expected(RowDType::kFloat32));
+  mover.move(rows.moves(RowDType::kFloat32), nullptr);
+  mover.finish();
+  rows.expect_arrived(RowDType::kFloat32);
+  for (std::size_t i = 0; i < memory.size() && !is_host; ++i)
+    EXPECT_EQ(rows.results()[i].data.data(), memory[i]);
+}
+
+TEST_P(RowMoverTest, WhatIsExpectedButHasNoMemoryIsLeftToTheMove) {
+  RowMover mover(*device_);
+  Rows rows(*device_, DType::kBF16, {3}, 1);
+  constexpr std::int64_t kTooMany = std::int64_t{1} << 48;
+  mover.expect({{kTooMany, kWidth, {.result = &rows.results()[0]}}});
+  mover.move(rows.moves(RowDType::kFloat32), nullptr);  // others than expected
+  mover.finish();
+  rows.expect_arrived(RowDType::kFloat32);
 }
 
 TEST(RowMover, TakesPinnedMemoryWhenRowsGoToTheHostAndNoScratchForOps) {

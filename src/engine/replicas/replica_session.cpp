@@ -69,12 +69,23 @@ void ReplicaSession::keep(const TowerItem& item, const TensorView& rows, Stream&
   }
 }
 
+std::vector<ExpectedRows> ReplicaSession::expected_rows(std::span<const TowerItem> items) const {
+  const std::int64_t width = replica_.model().graph_spec().out_width;
+  std::vector<ExpectedRows> rows;
+  rows.reserve(items.size());
+  for (const TowerItem& item : items) {
+    if (item.target.result != nullptr) rows.push_back({item.spec().out_rows, width, item.target});
+  }
+  return rows;
+}
+
 void ReplicaSession::begin(std::span<const TowerItem> items, const EncodeOptions& how) {
   const Stopwatch tower;
   Device& device = replica_.device();
   BatchMemory& memory = memory_[slot_];
   const auto is_on_gpu = [](const TowerItem& item) { return item.target.is_on_gpu(); };
   Stream* const queue = std::ranges::any_of(items, is_on_gpu) ? &memory.readers(device) : nullptr;
+  mover_.expect(expected_rows(items));
   const RunTimes times = run(items, how, std::ranges::all_of(items, is_on_gpu) ? queue : nullptr);
   share_times(items, uses_, times, tower.elapsed_ms());
 

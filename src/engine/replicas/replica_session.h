@@ -69,6 +69,7 @@ class ReplicaSession {
   /// Runs the tower on shares of items; fills in rows_ and uses_. @param reader as RunOptions.
   [[nodiscard]] RunTimes run(std::span<const TowerItem> items, const EncodeOptions& how,
                              Stream* reader);
+  [[nodiscard]] std::vector<ExpectedRows> expected_rows(std::span<const TowerItem> items) const;
   /// Stores rows for others, behind what `queue` holds.
   void keep(const TowerItem& item, const TensorView& rows, Stream& queue);
 
