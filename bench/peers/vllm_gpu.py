@@ -11,9 +11,14 @@ chooses, FlashAttention-3 on Hopper. The tower runs in three ways:
     pip install vllm==0.26.0
     python3 bench/peers/vllm_gpu.py bench/configs/qwen3_vl_30b_a3b/config.json --json vllm.json
 
+With --fovea there is a fourth, where Fovea's Python package is installed:
+
+    fovea inside      Fovea's engine in the place of the tower, as its plugin puts it there, with the same weights
+
 Each way starts with pixels on the GPU and ends with the rows of every image; position weights, rotary angles and copies
-into a graph's buffers are part of it. Prints median milliseconds as qwen3_vl_gpu.py does. A way that fails shows as "-"
-and says why on stderr.
+into a graph's buffers are part of it. vLLM's tower has pixels in bf16; the engine has bytes, as vLLM 0.29 and newer hand
+them over, which are these pixels before they were normalised. Prints median milliseconds as qwen3_vl_gpu.py does. A way
+that fails shows as "-" and says why on stderr.
 """
 
 import argparse
@@ -110,6 +115,18 @@ def make_tower(arguments, vllm_config):
     return model.eval()
 
 
+def engine_in_place(model, arguments):
+    """The module that Fovea's plugin would put in the place of model.visual, with its weights."""
+    from fovea_encoder.integrations._vllm_tower import EngineTower
+
+    config = SimpleNamespace(
+        model=str(Path(arguments.config).parent), revision=None, dtype=torch.bfloat16,
+        get_multimodal_config=lambda: SimpleNamespace(mm_encoder_tp_mode="data"))
+    tower = EngineTower(model.visual, config, {})
+    tower.load_weights(model.visual.state_dict().items())
+    return tower
+
+
 def attention_of(model):
     attention = model.visual.blocks[0].attn.attn
     version = f" {attention._fa_version}" if attention.is_flash_attn_backend else ""
@@ -117,13 +134,17 @@ def attention_of(model):
 
 
 def make_inputs(vision_config, count, patches, device):
-    """As vLLM's model runner hands them over: pixels in bf16 on the GPU, grids in host memory."""
+    """As vLLM's model runner hands them over: pixels in bf16 on the GPU, grids in host memory. And the bytes that these
+    pixels were, of pictures: both frames of a patch are equal."""
     height, width = grid_of(patches, vision_config.spatial_merge_size)
-    patch = vision_config.in_channels * vision_config.temporal_patch_size * vision_config.patch_size**2
+    channels, frames = vision_config.in_channels, vision_config.temporal_patch_size
+    pixels = torch.randint(
+        0, 256, (count * patches, channels, 1, vision_config.patch_size**2), device=device, dtype=torch.uint8)
+    patched = pixels.expand(-1, -1, frames, -1).reshape(count * patches, -1).contiguous()
     return {
-        "pixel_values": torch.randn(count * patches, patch, device=device, dtype=torch.bfloat16),
+        "pixel_values": (patched / 127.5 - 1).to(torch.bfloat16),
         "image_grid_thw": torch.tensor([[1, height, width]] * count),
-    }
+    }, patched
 
 
 def make_manager(model, vllm_config, device, budgets=(), items=0):
@@ -147,7 +168,23 @@ def checked_replay(manager, model, inputs):
     return lambda: manager.execute(inputs)
 
 
-def ways_of(model, vllm_config, infer_budgets, inputs, arguments):
+def checked_engine(tower, model, inputs, patched, merged):
+    """The engine's rows of every image, once they were like those of vLLM's tower."""
+    grids = inputs["image_grid_thw"]
+    counts = (grids.prod(-1) // merged).tolist()
+
+    def embed():
+        return tower(patched, grids).split(counts)
+
+    rows, expected = torch.cat(embed()).float(), torch.cat(model.embed_multimodal(**inputs)).float()
+    difference = ((rows - expected).norm() / expected.norm()).item()
+    print(f"fovea inside, {len(grids)} x {len(patched) // len(grids)}: rows differ by {difference:.2g}", file=sys.stderr)
+    if not difference < 0.05:
+        raise RuntimeError(f"rows of the engine differ from those of vLLM's tower by {difference:.3g}")
+    return embed
+
+
+def ways_of(model, vllm_config, infer_budgets, inputs, patched, arguments):
     """Names of the ways to run the tower, each with a function that gets it ready."""
     count = len(inputs["image_grid_thw"])
     tokens = len(inputs["pixel_values"]) // arguments.vision_config.spatial_merge_size**2
@@ -160,11 +197,15 @@ def ways_of(model, vllm_config, infer_budgets, inputs, arguments):
         manager = infer_budgets()
         return lambda: manager.execute(inputs)
 
-    return {
+    ways = {
         "vllm eager": lambda: lambda: model.embed_multimodal(**inputs),
         "vllm graph": exact_graph,
         "vllm own budgets": own_budgets,
     }
+    if arguments.engine is not None:
+        merged = arguments.vision_config.spatial_merge_size**2
+        ways["fovea inside"] = lambda: checked_engine(arguments.engine, model, inputs, patched, merged)
+    return {way: prepare for way, prepare in ways.items() if way not in arguments.without}
 
 
 def time_cases(model, vllm_config, arguments):
@@ -174,9 +215,9 @@ def time_cases(model, vllm_config, arguments):
     results = {}
     for case in arguments.cases.split(","):
         count, patches = map(int, case.split("x"))
-        inputs = make_inputs(arguments.vision_config, count, patches, arguments.device)
+        inputs, patched = make_inputs(arguments.vision_config, count, patches, arguments.device)
         results[case] = {}
-        for way, prepare in ways_of(model, vllm_config, infer_budgets, inputs, arguments).items():
+        for way, prepare in ways_of(model, vllm_config, infer_budgets, inputs, patched, arguments).items():
             attempt(way, case, results[case], prepare, arguments)
     return results
 
@@ -189,6 +230,8 @@ def parse_arguments():
     parser.add_argument("--warmups", type=int, default=5)
     parser.add_argument("--repetitions", type=int, default=20, help="of each way, at least")
     parser.add_argument("--seconds", type=float, default=2, help="that each way runs for, at least")
+    parser.add_argument("--fovea", action="store_true", help="also Fovea's engine in the place of the tower")
+    parser.add_argument("--without", metavar="WAY", action="append", default=[], help="leave out this way")
     parser.add_argument("--json", metavar="FILE", help="also write the results as JSON")
     arguments = parser.parse_args()
     arguments.vision_config = read_vision_config(arguments.config)
@@ -203,6 +246,7 @@ def main():
     torch.manual_seed(0)
     vllm_config = make_vllm_config()
     model = make_tower(arguments, vllm_config)
+    arguments.engine = engine_in_place(model, arguments) if arguments.fovea else None
     name, attention = torch.cuda.get_device_name(), attention_of(model)
     print(f"vLLM {vllm.__version__}, torch {torch.__version__}, {name}, {attention}, bf16")
     results = time_cases(model, vllm_config, arguments)
