@@ -4,8 +4,9 @@
 // shapes.
 //
 //   fovea_bench_cuda_tower [--ops [NAME...]] [--attention] [--no-towers] [--sustained]
-//                          [--portable | --hopper | --cudnn]
+//                          [--portable | --hopper | --cudnn] [--fp8]
 //
+// --fp8: blocks with quantized layers, and attention as it is behind them.
 // --sustained: besides a burst at full clock, a loop of a second each, with clock and power.
 #include <algorithm>
 #include <cmath>
@@ -58,10 +59,14 @@ struct Merger {
 };
 
 struct Tower {
-  explicit Tower(Bench& bench) : patch_embed(bench.linear(kPatchDim, kHidden)) {
-    for (std::int64_t l = 0; l < kLayers; ++l)
-      layers.push_back({bench.linear(kHidden, 3 * kHidden), bench.linear(kHidden, kHidden),
-                        bench.linear(kHidden, kWide), bench.linear(kWide, kHidden)});
+  Tower(Bench& bench, ops::WeightFormat format) : patch_embed(bench.linear(kPatchDim, kHidden)) {
+    for (std::int64_t l = 0; l < kLayers; ++l) {
+      const auto linear = [&](std::int64_t in, std::int64_t out) {
+        return bench.linear(in, out, format);
+      };
+      layers.push_back({linear(kHidden, 3 * kHidden), linear(kHidden, kHidden),
+                        linear(kHidden, kWide), linear(kWide, kHidden)});
+    }
     for (int m = 0; m < 4; ++m)
       mergers.push_back({bench.linear(kJoined, kJoined), bench.linear(kJoined, kOut)});
     ones = bench.floats(kJoined, 1.0f);
@@ -95,13 +100,14 @@ void norm(ExecContext& ctx, const Tower& t, ConstTensorView x, TensorView out) {
                         .epsilon = kEpsilon,
                         .out = out});
 }
-void attention(ExecContext& ctx, const Operands& o) {
+void attention(ExecContext& ctx, const Layer& layer, const Operands& o) {
   ops::attention(ctx, {.qkv = o.qkv,
                        .sequences = {.cu_seqlens = o.cu, .max_seqlen = o.max_seqlen},
                        .num_heads = kHeads,
                        .head_dim = kHeadDim,
                        .scale = 1.0f / std::sqrt(static_cast<float>(kHeadDim)),
-                       .out = o.mixed});
+                       .out = o.mixed,
+                       .projection_dtype = layer.qkv.dtype});
 }
 void rotary_attention(ExecContext& ctx, const Tower& t, const Layer& layer, const Operands& o) {
   const std::int64_t rows = o.qkv.shape[0];
@@ -247,7 +253,7 @@ const std::vector<Op>& all_ops() {
       {"norm", [](auto& ctx, auto& t, auto&, auto& o) { norm(ctx, t, o.x, o.normed); }},
       {"qkv", [](auto& ctx, auto&, auto& l,
                  auto& o) { ops::linear(ctx, {.x = o.normed, .weight = l.qkv, .out = o.qkv}); }},
-      {"attn", [](auto& ctx, auto&, auto&, auto& o) { attention(ctx, o); }},
+      {"attn", [](auto& ctx, auto&, auto& l, auto& o) { attention(ctx, l, o); }},
       {"both", [](auto& ctx, auto& t, auto& l, auto& o) { rotary_attention(ctx, t, l, o); }},
       {"proj", [](auto& ctx, auto&, auto& l, auto& o) { project(ctx, l, o); }},
       {"fc1", [](auto& ctx, auto&, auto& l, auto& o) { widen(ctx, l, o); }},
@@ -282,7 +288,7 @@ void print_ops(Bench& bench, const Tower& t, double seconds,
 }
 
 /// Useful TFLOP/s of attention for every head dim of the supported models.
-void print_attention(Bench& bench) {
+void print_attention(Bench& bench, bool is_fp8) {
   constexpr int kRepeats = 4;
   const std::vector<Batch> batches{{64, 64},  {40, 196}, {16, 256}, {20, 440},
                                    {4, 1024}, {8, 1024}, {1, 4096}, {1, 16384}};
@@ -305,7 +311,8 @@ void print_attention(Bench& bench) {
                                .num_heads = heads,
                                .head_dim = dim,
                                .scale = 1.0f / std::sqrt(static_cast<float>(dim)),
-                               .out = out.view()});
+                               .out = out.view(),
+                               .projection_dtype = is_fp8 ? DType::kF8E4M3 : DType::kBF16});
       });
       const double flops = 4.0 * static_cast<double>(batch.rows()) *
                            static_cast<double>(batch.length) * static_cast<double>(heads * dim);
@@ -326,10 +333,11 @@ int run(int argc, char** argv) {
   if (has("--hopper")) options.attention = CudaAttention::kHopper;
   if (has("--cudnn")) options.attention = CudaAttention::kCudnn;
   Bench bench(options);
-  if (has("--attention")) print_attention(bench);
+  const bool is_fp8 = has("--fp8");
+  if (has("--attention")) print_attention(bench, is_fp8);
   if (has("--attention") && !has("--ops")) return 0;
   const double seconds = has("--sustained") ? kSustainedSeconds : 0;
-  const Tower t(bench);
+  const Tower t(bench, is_fp8 ? ops::WeightFormat::kFp8 : ops::WeightFormat::kNative);
   std::vector<std::string_view> wanted;
   std::ranges::copy_if(arguments, std::back_inserter(wanted),
                        [](std::string_view argument) { return !argument.starts_with("--"); });

@@ -50,8 +50,11 @@ struct AttentionArgs {
 /// Products are of the activation dtype, but a CPU multiplies integers of 16 bits behind weights of
 /// kI8 and where its layers multiply bf16: queries and keys are multiples of the largest magnitude
 /// of their row, values of that of their component among 128 keys, and softmax is f32
-/// (src/ops/cpu/attention/int16/body.h). A row that is not seen has a weight of 0, but takes part
-/// in the scale of values, and a NaN or infinity in it can reach rows that do not see it.
+/// (src/ops/cpu/attention/int16/body.h); and a Hopper GPU multiplies E4M3 behind weights of kF8E4M3
+/// where the scale is positive and there are enough rows: queries, keys and values as they are,
+/// without scales, and weights whose logarithm is rounded to an eighth of that of 2
+/// (src/ops/cuda/attention/softmax_e4m3.cuh). A row that is not seen has a weight of 0, but takes
+/// part in the scale of values, and a NaN or infinity in it can reach rows that do not see it.
 /// Asynchronous on ctx.stream; safe to capture.
 /// @throws Error(kInvalidArgument) if a shape or dtype does not match the list above, for a
 /// negative prefix_rows, or if qkv or out does not begin at a multiple of 16 bytes on a GPU;

@@ -85,10 +85,14 @@ Attention::Attention(const CudaDeviceOptions& options, bool hopper, int num_sms,
 
 Attention::Plan Attention::plan(const char* op, const ops::AttentionArgs& args) const {
   check(op, args);
-  const AttentionWork work = make_work(args);
+  AttentionWork work = make_work(args);
   const std::int64_t max_seqlen = args.sequences.max_seqlen;
-  return {
-      .kernel = choose(choice_, hopper_, work, max_seqlen), .work = work, .max_seqlen = max_seqlen};
+  const Kernel kernel = choose(choice_, hopper_, work, max_seqlen);
+  // Who packs E4M3 knows no scale that is not positive.
+  if (kernel == Kernel::kHopper && args.projection_dtype == DType::kF8E4M3 && args.scale > 0.0f) {
+    work.format = HeadFormat::kE4M3;
+  }
+  return {.kernel = kernel, .work = work, .max_seqlen = max_seqlen};
 }
 
 std::size_t Attention::workspace_bytes(const Plan& plan) const {
@@ -159,7 +163,7 @@ void Attention::run(const Submission& submission, const ops::ProjectedAttentionA
   Gemm gemm = prepare_gemm(submission, ops::projection_args(args), num_sms_);
   call.is_packed = call.kernel == Kernel::kHopper && args.scale > 0.0f && !args.norms.q &&
                    HopperGemm::has_heads(call.work.head_dim, gemm.format) &&
-                   HopperGemm::accepts(gemm);
+                   HopperGemm::accepts(gemm);  // a GEMM of E4M3 packs E4M3
   if (call.is_packed) gemm.heads = &call.work;
   CudaStream& stream = stream_of(submission);
   gemm_.run(stream, gemm);

@@ -1,32 +1,35 @@
-// Rearranges keys and values for the Hopper attention kernel (common/packed_heads.h has the
-// layout), and rotates keys and queries if there are rotary angles.
+// Rearranges heads for the Hopper attention kernels (common/packed_heads.h has the layout), and
+// rotates keys and queries if there are rotary angles.
 //
-// One CTA per slab: eight rows of one sequence, all heads or as many as fit. One warp per row
-// copies its part of qkv and the angles to shared memory, all of it asynchronously; then threads
-// store pieces of 16 bytes, neighbouring threads to neighbouring addresses. CTAs are numbered
-// over the capacity and find their slab by scanning cu_seqlens.
+// One CTA per slab: the rows of one slab, all heads or as many as fit. A warp per row copies its
+// part of qkv and the angles to shared memory, all of it asynchronously; then threads store pieces
+// of 16 bytes, neighbouring threads to neighbouring addresses. CTAs are numbered over the
+// capacity and find their slab by scanning cu_seqlens.
 //
-// Traffic: 8 * rows * hidden bytes, 12 with angles. A separate kernel for the rotation would add 8.
+// Traffic: 8 * rows * hidden bytes, 12 with angles, 9 to E4M3. A separate kernel for the rotation
+// would add 8.
 #include "ops/cuda/attention/work.h"
 #include "ops/cuda/common/bf16.cuh"
 #include "ops/cuda/common/lanes.cuh"
 #include "ops/cuda/common/launch.cuh"
 #include "ops/cuda/common/sequences.cuh"
 #include "ops/cuda/ptx/ptx.cuh"
+#include "ops/cuda/rowwise/quantize.cuh"
 #include "ops/cuda/rowwise/rotate.cuh"
 
 namespace fovea::cuda {
 
 namespace {
 
-constexpr int kThreads = kSlabRows * kWarp;  // one warp per row
+constexpr int kWarps = 8;
+constexpr int kThreads = kWarps * kWarp;
 constexpr int kCtasPerSm = 6;
 constexpr int kMostShared = 32 << 10;  // bytes of a CTA, so that kCtasPerSm fit an SM
 
 /// Sizes of a CTA's work. Its part of a row in shared memory is [q] k v of its heads.
 struct PackingPlan {
   int heads;      ///< of a CTA; the last one may have fewer
-  int parts;      ///< 3 with angles, else 2: without q
+  int parts;      ///< 3, or 2 without q, where it stays as it is
   int row_bytes;  ///< in shared memory, padded
   int angle_row;  ///< floats of cos, or of sin, padded; 0 without angles
   int shared_bytes;
@@ -37,11 +40,13 @@ struct PackingPlan {
 int padded(int bytes) { return (bytes - 16 + 127) / 128 * 128 + 16; }
 
 PackingPlan plan_packing(const AttentionWork& w, int heads) {
-  const int parts = w.cos == nullptr ? 2 : 3;
+  const bool to_e4m3 = w.format == HeadFormat::kE4M3;
+  const int parts = w.cos == nullptr && !to_e4m3 ? 2 : 3;
+  const int rows = to_e4m3 ? Slabs<HeadFormat::kE4M3>::kRows : Slabs<HeadFormat::kBf16>::kRows;
   const int row_bytes = padded(parts * heads * w.head_dim * 2);
   const int angle_row = w.cos == nullptr ? 0 : padded(w.head_dim / 2 * 4) / 4;
   const int angle_bytes = 2 * angle_row * static_cast<int>(sizeof(float));
-  return {heads, parts, row_bytes, angle_row, kSlabRows * (row_bytes + angle_bytes)};
+  return {heads, parts, row_bytes, angle_row, rows * (row_bytes + angle_bytes)};
 }
 
 /// All heads in a CTA, or as few CTAs per slab as fit into shared memory.
@@ -103,14 +108,96 @@ __device__ uint4 piece_of(const AttentionWork& w, const Rows& rows, int row, int
   return piece;
 }
 
-/// Calls write(head, block, row) for every piece of one operand; neighbouring threads take the rows
-/// of a block.
-template <class Write>
+/// Calls write(head, block, row) for every piece of one operand, of which a slab has `blocks` of
+/// kRows rows; neighbouring threads take the rows of a block.
+template <int kRows, class Write>
 __device__ void for_each_piece(int heads, int blocks, Write write) {
-  for (int i = static_cast<int>(threadIdx.x); i < heads * blocks * kSlabRows; i += kThreads) {
-    const int head = i / kSlabRows / blocks;
-    write(head, i / kSlabRows - head * blocks, i % kSlabRows);
+  for (int i = static_cast<int>(threadIdx.x); i < heads * blocks * kRows; i += kThreads) {
+    const int head = i / kRows / blocks;
+    write(head, i / kRows - head * blocks, i % kRows);
   }
+}
+
+/// A slab in memory: of some heads, all rows.
+struct SlabOfHeads {
+  const AttentionWork& w;
+  const Rows& rows;
+  int first_head;
+  int heads;
+  int number;
+  int lead;        ///< rows before those of the sequence
+  int valid_rows;  ///< up to the end of the sequence
+};
+
+/// Keys: beyond the sequence those of its last row, beyond the head zeros. Values, and the 1 behind
+/// them: beyond the sequence zeros.
+template <bool kRotary>
+__device__ void store_bf16(const SlabOfHeads& slab) {
+  using Layout = Slabs<HeadFormat::kBf16>;
+  const AttentionWork& w = slab.w;
+  const PackingPlan& plan = slab.rows.plan;
+  const int dim_blocks = w.head_dim / 8;
+  const auto place = [](std::byte* to, int block, int row) {
+    return reinterpret_cast<uint4*>(to + block * Layout::kBlockBytes + row * 16);
+  };
+  const int key_blocks = Layout::key_bytes(w.head_dim) / Layout::kBlockBytes;
+  for_each_piece<Layout::kRows>(slab.heads, key_blocks, [&](int head, int block, int row) {
+    const int from_row = min(row, slab.valid_rows - 1);
+    *place(Layout::keys(w, slab.first_head + head, slab.number), block, row) =
+        block < dim_blocks
+            ? piece_of<kRotary>(w, slab.rows, from_row, plan.parts - 2, head, block * 8)
+            : uint4{};
+  });
+  for_each_piece<Layout::kRows>(slab.heads, dim_blocks + 1, [&](int head, int block, int row) {
+    uint4 piece{};
+    if (row < slab.valid_rows && block == dim_blocks) piece.x = kBf16One;
+    if (row < slab.valid_rows && block < dim_blocks) {
+      piece = *reinterpret_cast<const uint4*>(slab.rows.at(row, plan.parts - 1, head) + block * 8);
+    }
+    *place(Layout::values(w, slab.first_head + head, slab.number), block, row) = piece;
+  });
+}
+
+/// The same for rows on both sides of the sequence, and queries as keys, but in the order of their
+/// rows.
+template <bool kRotary>
+__device__ void store_e4m3(const SlabOfHeads& slab) {
+  using Layout = Slabs<HeadFormat::kE4M3>;
+  const AttentionWork& w = slab.w;
+  const int key_blocks = Layout::eight_keys_bytes(w.head_dim) / Layout::kBlockBytes;
+  for_each_piece<Layout::kRows>(slab.heads, 2 * key_blocks, [&](int head, int index, int row) {
+    const int part = index / key_blocks;  // queries, keys
+    const int block = index - part * key_blocks;
+    const int from_row = min(max(row, slab.lead), slab.valid_rows - 1);
+    const auto eight_dims = [&](int dim) {
+      return dim < w.head_dim
+                 ? eight_e4m3(piece_of<kRotary>(w, slab.rows, from_row, part, head, dim))
+                 : uint2{};
+    };
+    const uint2 low = eight_dims(block * Layout::kBlockDims);
+    const uint2 high = eight_dims(block * Layout::kBlockDims + 8);
+    const int number = slab.first_head + head;
+    std::byte* const to =
+        part == 0 ? Layout::queries(w, number, slab.number) : Layout::keys(w, number, slab.number);
+    const int place = part == 0 ? row : Layout::row_of_key(row);
+    *reinterpret_cast<uint4*>(to + Layout::key_offset(w.head_dim, block, place)) = {low.x, low.y,
+                                                                                    high.x, high.y};
+  });
+  for_each_piece<8>(slab.heads, w.head_dim / 8 + 1, [&](int head, int block, int i) {
+    const int dim = block * 8 + i;
+    std::uint32_t words[Layout::kRows / 4];
+#pragma unroll
+    for (int row = 0; row < Layout::kRows; row += 2) {
+      const auto value = [&](int at) {
+        if (at < slab.lead || at >= slab.valid_rows || dim > w.head_dim) return 0.0f;
+        return dim == w.head_dim ? 1.0f : __bfloat162float(slab.rows.at(at, 2, head)[dim]);
+      };
+      const std::uint32_t pair = pack_e4m3(value(row), value(row + 1));
+      words[row / 4] = row % 4 == 0 ? pair : words[row / 4] | pair << 16;
+    }
+    std::byte* const to = Layout::values(w, slab.first_head + head, slab.number);
+    *reinterpret_cast<uint4*>(to + dim * Layout::kRows) = {words[0], words[1], words[2], words[3]};
+  });
 }
 
 /// Starts the copies of one row, by one warp.
@@ -137,75 +224,79 @@ __device__ void fetch_row(const AttentionWork& w, const PackingPlan& plan, int r
   }
 }
 
-template <bool kRotary>
+template <HeadFormat kFormat, bool kRotary>
 __global__ void __launch_bounds__(kThreads, kCtasPerSm)
     attention_packing_kernel(AttentionWork w, PackingPlan plan) {
+  using Layout = Slabs<kFormat>;
   extern __shared__ __align__(16) std::byte memory[];
   let_successor_start();
   int index = static_cast<int>(blockIdx.x);
-  QueryTile slab;
-  const bool found = find_tile(w.cu_seqlens, live_sequences(w), kSlabRows, index, slab);
+  QueryTile tile;
+  const bool found =
+      find_tile<Layout::kE4M3>(w.cu_seqlens, live_sequences(w), Layout::kRows, index, tile);
   wait_for_predecessor();
   if (!found) return;
   const int first_head = static_cast<int>(blockIdx.y) * plan.heads;
   const int heads = min(plan.heads, w.num_heads - first_head);
   const int part_bytes = heads * w.head_dim * 2;
-  const int valid_rows = min(slab.sequence_rows - slab.first, kSlabRows);
-  const std::int64_t first_row = slab.sequence_begin + slab.first;
-  float* const cos = reinterpret_cast<float*>(memory + kSlabRows * plan.row_bytes);
-  float* const sin = cos + kSlabRows * plan.angle_row;
+  const int valid_rows = min(tile.sequence_rows - tile.first, Layout::kRows);
+  const std::int64_t first_row = tile.sequence_begin + tile.first;
+  float* const cos = reinterpret_cast<float*>(memory + Layout::kRows * plan.row_bytes);
+  float* const sin = cos + Layout::kRows * plan.angle_row;
   const int warp = static_cast<int>(threadIdx.x) / kWarp;
-  if (warp < valid_rows) {
-    fetch_row(w, plan, warp, first_row + warp, first_head, part_bytes, memory, cos, sin);
-  }
+  const int lead = max(-tile.first, 0);
+  for (int row = lead + warp; row < valid_rows; row += kWarps)
+    fetch_row(w, plan, row, first_row + row, first_head, part_bytes, memory, cos, sin);
   ptx::commit_copies();
   ptx::wait_copies<0>();
   __syncthreads();
 
   const Rows rows{memory, cos, sin, plan, part_bytes, w.head_dim};
-  const int dim_blocks = w.head_dim / 8;
-  const int key_bytes = key_slab_bytes(w.head_dim);
-  const int value_bytes = value_slab_bytes(w.head_dim);
-  const int number = first_slab(slab.sequence, slab.sequence_begin) + slab.first / kSlabRows;
-  const auto place = [](std::byte* to, int block, int row) {
-    return reinterpret_cast<uint4*>(to + block * kSlabBlockBytes + row * 16);
-  };
-  // Keys: beyond the sequence those of its last row, beyond the head zeros.
-  for_each_piece(heads, key_bytes / kSlabBlockBytes, [&](int head, int block, int row) {
-    const int from_row = min(row, valid_rows - 1);
-    *place(packed_keys(w, first_head + head, number), block, row) =
-        block < dim_blocks ? piece_of<kRotary>(w, rows, from_row, plan.parts - 2, head, block * 8)
-                           : uint4{};
-  });
-  // Values, and the 1 behind them: beyond the sequence zeros.
-  for_each_piece(heads, value_bytes / kSlabBlockBytes, [&](int head, int block, int row) {
-    uint4 piece{};
-    if (row < valid_rows && block == dim_blocks) piece.x = kBf16One;
-    if (row < valid_rows && block < dim_blocks) {
-      piece = *reinterpret_cast<const uint4*>(rows.at(row, plan.parts - 1, head) + block * 8);
-    }
-    *place(packed_values(w, first_head + head, number), block, row) = piece;
-  });
-  if constexpr (kRotary) {  // queries, where they were
-    auto* const queries = reinterpret_cast<__nv_bfloat16*>(w.qkv) +
-                          (first_row + warp) * 3 * w.num_heads * w.head_dim +
-                          first_head * w.head_dim;
-    for (int i = lane_index(); warp < valid_rows && i < heads * dim_blocks; i += kWarp) {
-      const int head = i / dim_blocks;
-      *reinterpret_cast<uint4*>(queries + i * 8) =
-          piece_of<kRotary>(w, rows, warp, 0, head, (i - head * dim_blocks) * 8);
+  const SlabOfHeads slab{.w = w,
+                         .rows = rows,
+                         .first_head = first_head,
+                         .heads = heads,
+                         .number = Layout::first(tile.sequence, tile.sequence_begin) +
+                                   (tile.first + Layout::lead(tile.sequence_begin)) / Layout::kRows,
+                         .lead = lead,
+                         .valid_rows = valid_rows};
+  if constexpr (kFormat == HeadFormat::kE4M3) {
+    store_e4m3<kRotary>(slab);
+  } else {
+    store_bf16<kRotary>(slab);
+    if constexpr (kRotary) {  // queries, where they were
+      const int dim_blocks = w.head_dim / 8;
+      auto* const queries = reinterpret_cast<__nv_bfloat16*>(w.qkv) +
+                            (first_row + warp) * 3 * w.num_heads * w.head_dim +
+                            first_head * w.head_dim;
+      for (int i = lane_index(); warp < valid_rows && i < heads * dim_blocks; i += kWarp) {
+        const int head = i / dim_blocks;
+        *reinterpret_cast<uint4*>(queries + i * 8) =
+            piece_of<kRotary>(w, rows, warp, 0, head, (i - head * dim_blocks) * 8);
+      }
     }
   }
+}
+
+/// The kernel for a format, for the angles that there are.
+template <HeadFormat kFormat>
+auto packing_kernel(bool rotates) {
+  return rotates ? &attention_packing_kernel<kFormat, true>
+                 : &attention_packing_kernel<kFormat, false>;
 }
 
 }  // namespace
 
 void launch_attention_packing(CudaStream& stream, const AttentionWork& w) {
   const PackingPlan plan = plan_packing(w);
-  const auto kernel =
-      w.cos == nullptr ? &attention_packing_kernel<false> : &attention_packing_kernel<true>;
+  const bool to_e4m3 = w.format == HeadFormat::kE4M3;
+  const bool rotates = w.cos != nullptr;
+  const auto kernel = to_e4m3 ? packing_kernel<HeadFormat::kE4M3>(rotates)
+                              : packing_kernel<HeadFormat::kBf16>(rotates);
+  const int most_slabs =
+      to_e4m3 ? Slabs<HeadFormat::kE4M3>::most(w) : Slabs<HeadFormat::kBf16>::most(w);
   launch(stream, kernel,
-         dim3(static_cast<unsigned>(max_slabs(w.rows, w.max_seqs)),
+         dim3(static_cast<unsigned>(most_slabs),
               static_cast<unsigned>((w.num_heads + plan.heads - 1) / plan.heads)),
          dim3(kThreads), static_cast<std::size_t>(plan.shared_bytes), w, plan);
 }

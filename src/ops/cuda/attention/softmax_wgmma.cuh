@@ -1,7 +1,7 @@
 #pragma once
 
-// The softmax of the Hopper attention kernel (attention/wgmma.cu), in registers, as WGMMA spreads
-// 64 x kKeys scores over a warp group.
+// The softmax of the Hopper attention kernel (attention/wgmma_kernel.cuh), in registers, as WGMMA
+// spreads 64 x kKeys scores over a warp group: that of bf16, and what both formats have in common.
 //
 // It is kept short. With t_j = s_j scale log2 e - o, weights are p_j = 2^t_j and the
 // result is sum_j p_j v_j / sum_j p_j for any offset o. A running maximum would serve; a bound does

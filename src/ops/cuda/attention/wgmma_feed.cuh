@@ -4,8 +4,8 @@
 //
 // The copying group runs ahead of the multiplying ones, across tiles: one warp starts bulk copies
 // of keys and values into a ring of stages in shared memory, three warps load the next tile of
-// queries by 16-byte copies, in the same layout, and say what they are. Barriers in shared memory
-// hand stages over and back.
+// queries by 16-byte copies, in the same layout, and say what they are; packed ones (of E4M3) a
+// thread of them loads by one bulk copy. Barriers in shared memory hand stages over and back.
 
 #include "ops/cuda/attention/work.h"
 #include "ops/cuda/common/lanes.cuh"
@@ -19,9 +19,12 @@ inline constexpr int kGroupQueries = 64;
 inline constexpr int kQueryStages = 2;
 inline constexpr int kQueryCopiers = kGroup - kWarp;  // threads that load queries
 
-/// Sizes of a CTA with `kConsumers` groups that multiply.
-template <int kHeadDim, int kConsumers>
+/// Sizes of a CTA with `kConsumers` groups that multiply heads of `kDtype`.
+template <HeadFormat kDtype, int kHeadDim, int kConsumers>
 struct Plan {
+  static constexpr HeadFormat kFormat = kDtype;
+  static constexpr bool kE4M3 = kFormat == HeadFormat::kE4M3;
+  using Slabs = fovea::cuda::Slabs<kFormat>;
   static constexpr int kDim = kHeadDim;
   static constexpr int kGroups = kConsumers;
   static constexpr int kQueries = kConsumers * kGroupQueries;
@@ -29,35 +32,50 @@ struct Plan {
   // Registers per thread; the three or four groups of a CTA share 65536.
   static constexpr int kConsumerRegisters = kConsumers == 3 ? 160 : 232;
   static constexpr int kCopyRegisters = kConsumers == 3 ? 32 : 40;
-  /// Keys of a step: as many as registers hold scores and weights for.
-  static constexpr int kKeys = kConsumers == 2 ? 128
-                               : kDim <= 64    ? 128
-                               : kDim <= 80    ? 112
-                               : kDim <= 96    ? 96
-                                               : 80;
-  static constexpr int kSteps = (kDim + 15) / 16;             // of 16 dims in q k^T
-  static constexpr int kKeySlabBytes = key_slab_bytes(kDim);  // of queries as well
-  static constexpr int kValueSlabBytes = value_slab_bytes(kDim);
-  static constexpr int kSlabs = kKeys / kSlabRows;
-  static constexpr int kStages = kDim <= 96 ? 3 : 2;  // as many as shared memory holds
+  /// Keys of a step: as many as registers hold scores and weights for, and two sums.
+  static constexpr int kKeys = kE4M3             ? (kDim <= 96 ? 128 : 96)
+                               : kConsumers == 2 ? 128
+                               : kDim <= 64      ? 128
+                               : kDim <= 80      ? 112
+                               : kDim <= 96      ? 96
+                                                 : 80;
+  static constexpr int kSteps = (kDim + Slabs::kStepDims - 1) / Slabs::kStepDims;  // in q k^T
+  static constexpr int kEightKeysBytes = Slabs::eight_keys_bytes(kDim);
+  static constexpr int kKeySlabBytes = Slabs::key_bytes(kDim);  // of queries as well
+  static constexpr int kValueSlabBytes = Slabs::value_bytes(kDim);
+  static constexpr int kSlabs = kKeys / Slabs::kRows;
+  static constexpr int kStages = kE4M3 ? 4 : kDim <= 96 ? 3 : 2;  // as many as are of use, and fit
+
+  /// Whether the groups take turns in starting WGMMAs. Those of E4M3 end so soon that waiting costs
+  /// more than an order gains.
+  static constexpr bool kTakesTurns = !kE4M3;
+
+  /// Steps whose p v tensor cores add up. Of E4M3 they keep too few bits for more than 512 keys or
+  /// so: their errors reach that of the weights at 2,000 keys, and ten times that at 16,000.
+  static constexpr int kChunkSteps = 4;
+
+  /// Weights that an instruction multiplies, in four registers, as the second GEMM takes them.
+  static constexpr int kWeightKeys = kE4M3 ? 32 : 16;
+  static_assert(kKeys % kWeightKeys == 0);
 
   using Scores = float[kKeys / 8][4];
-  using Weights = std::uint32_t[kKeys / 16][4];  // bf16, as the second GEMM takes them
-  using Out = float[kDim / 8 + 1][4];            // the last block: sums of weights
+  using Weights = std::uint32_t[kKeys / kWeightKeys][4];
+  using Out = float[kDim / 8 + 1][4];  // the last block: sums of weights
 };
 
 /// A tile of queries of one head.
 struct Item {
   int first_row;   ///< in the batch
-  int valid_rows;  ///< of the sequence from first_row on
+  int lead;        ///< rows of the tile before the sequence begins
+  int valid_rows;  ///< up to the end of the sequence from first_row on
   int first_slab;  ///< of the sequence
-  int num_keys;    ///< rows of the sequence
+  int num_keys;    ///< rows of the sequence, and those that its first slab has before it
   int head;
 };
 
 template <class P>
 struct Shared {
-  alignas(128) std::byte queries[kQueryStages][P::kQueries / kSlabRows * P::kKeySlabBytes];
+  alignas(128) std::byte queries[kQueryStages][P::kQueries / 8 * P::kEightKeysBytes];
   alignas(128) std::byte keys[P::kStages][P::kSlabs * P::kKeySlabBytes];
   alignas(128) std::byte values[P::kStages][P::kSlabs * P::kValueSlabBytes];
   Item items[kQueryStages];
@@ -72,14 +90,17 @@ struct Shared {
 };
 
 /// first_tiles[s] for s <= num_sequences: tiles of queries before sequence s. Run by one warp.
+template <class P>
 __device__ inline void number_tiles(const std::int32_t* cu_seqlens, int num_sequences,
-                                    int tile_rows, int* first_tiles) {
+                                    int* first_tiles) {
   const int lane = static_cast<int>(threadIdx.x) % kWarp;
   int before = 0;
   for (int base = 0; base < num_sequences; base += kWarp) {
     const int sequence = base + lane;
-    const int rows = sequence < num_sequences ? cu_seqlens[sequence + 1] - cu_seqlens[sequence] : 0;
-    const int tiles = before + sum_up_to_lane((rows + tile_rows - 1) / tile_rows);
+    const int begin = sequence < num_sequences ? cu_seqlens[sequence] : 0;
+    const int rows = sequence < num_sequences ? cu_seqlens[sequence + 1] - begin : 0;
+    const int with_lead = rows == 0 ? 0 : P::Slabs::lead(begin) + rows;
+    const int tiles = before + sum_up_to_lane((with_lead + P::kQueries - 1) / P::kQueries);
     if (sequence < num_sequences) first_tiles[sequence + 1] = tiles;
     before = __shfl_sync(kAllLanes, tiles, kWarp - 1);
   }
@@ -88,15 +109,14 @@ __device__ inline void number_tiles(const std::int32_t* cu_seqlens, int num_sequ
 
 /// The items of one CTA: every gridDim.x-th of all tiles of all heads. Tiles of one head follow
 /// each other, so that CTAs at work share its keys and values in L2.
+template <class P>
 class Items {
  public:
-  __device__ Items(const AttentionWork& work, const int* first_tiles, int num_sequences,
-                   int tile_rows)
+  __device__ Items(const AttentionWork& work, const int* first_tiles, int num_sequences)
       : work_(work),
         first_tiles_(first_tiles),
         num_sequences_(num_sequences),
-        num_tiles_(first_tiles[num_sequences]),
-        tile_rows_(tile_rows) {}
+        num_tiles_(first_tiles[num_sequences]) {}
 
   /// How many this CTA works on.
   [[nodiscard]] __device__ int count() const {
@@ -116,8 +136,10 @@ class Items {
     }
     const int begin = work_.cu_seqlens[low];
     const int rows = work_.cu_seqlens[low + 1] - begin;
-    const int first = (tile - first_tiles_[low]) * tile_rows_;
-    return {begin + first, rows - first, first_slab(low, begin), rows, head};
+    const int lead = P::Slabs::lead(begin);
+    const int first = (tile - first_tiles_[low]) * P::kQueries - lead;
+    return {begin + first, max(-first, 0), rows - first, P::Slabs::first(low, begin), lead + rows,
+            head};
   }
 
  private:
@@ -125,7 +147,6 @@ class Items {
   const int* first_tiles_;  // of each sequence
   int num_sequences_;
   int num_tiles_;  // of one head
-  int tile_rows_;
 };
 
 /// Fills one stage with the next `slabs` slabs at `from`, for a whole warp; `filler` takes the
@@ -148,18 +169,19 @@ __device__ inline void fill_stage(const std::byte* from, int slabs, const std::b
 }
 
 /// A slab of zeros.
-__device__ const uint4 kNoValues[value_slab_bytes(kMaxAttentionHeadDim) / sizeof(uint4)] = {};
+__device__ const uint4
+    kNoValues[Slabs<HeadFormat::kBf16>::value_bytes(kMaxAttentionHeadDim) / sizeof(uint4)] = {};
 
 /// Loads keys and values, step by step. One warp.
 template <class P>
-__device__ inline void copy_keys_and_values(const AttentionWork& w, const Items& items,
+__device__ inline void copy_keys_and_values(const AttentionWork& w, const Items<P>& items,
                                             Shared<P>& s) {
   Position<P::kStages> at;
   for (int index = 0; index < items.count(); ++index) {
     const Item item = items.at(index);
-    const std::byte* keys = packed_keys(w, item.head, item.first_slab);
-    const std::byte* values = packed_values(w, item.head, item.first_slab);
-    int left = (item.num_keys + kSlabRows - 1) / kSlabRows;
+    const std::byte* keys = P::Slabs::keys(w, item.head, item.first_slab);
+    const std::byte* values = P::Slabs::values(w, item.head, item.first_slab);
+    int left = (item.num_keys + P::Slabs::kRows - 1) / P::Slabs::kRows;
     const std::byte* const last_keys = keys + (left - 1) * P::kKeySlabBytes;
     for (; left > 0; left -= P::kSlabs) {
       wait_for(s.keys_empty[at.stage], at.phase ^ 1);
@@ -175,11 +197,11 @@ __device__ inline void copy_keys_and_values(const AttentionWork& w, const Items&
   }
 }
 
-/// Loads queries, one tile after the other, in the layout of the keys, and says what they are.
-/// kQueryCopiers threads; `thread` counts them.
+/// Loads queries from their rows, one tile after the other, in the layout of the keys, and says
+/// what they are. kQueryCopiers threads; `thread` counts them.
 template <class P>
-__device__ inline void copy_queries(const AttentionWork& w, const Items& items, int thread,
-                                    Shared<P>& s) {
+__device__ inline void copy_query_rows(const AttentionWork& w, const Items<P>& items, int thread,
+                                       Shared<P>& s) {
   constexpr int kBlocks = 2 * P::kSteps;  // of 8 dims
   const std::int64_t stride = std::int64_t{3} * w.num_heads * P::kDim;
   Position<kQueryStages> at;
@@ -191,9 +213,9 @@ __device__ inline void copy_queries(const AttentionWork& w, const Items& items, 
     const std::uint32_t to = ptx::shared_address(s.queries[at.stage]);
 #pragma unroll 1  // the group has few registers
     for (int i = thread; i < P::kQueries * kBlocks; i += kQueryCopiers) {
-      const int slab = i / kSlabRows / kBlocks;
-      const int block = i / kSlabRows - slab * kBlocks;
-      const int row = slab * kSlabRows + i % kSlabRows;
+      const int eight = i / 8 / kBlocks;
+      const int block = i / 8 - eight * kBlocks;
+      const int row = eight * 8 + i % 8;
       const bool valid = row < item.valid_rows && block < P::kDim / 8;
       ptx::copy_async(to + i * 16, valid ? rows + row * stride + block * 8 : rows, valid);
     }
@@ -208,5 +230,41 @@ __device__ inline void copy_queries(const AttentionWork& w, const Items& items, 
   ptx::commit_copies();
   ptx::wait_copies<0>();
 }
+
+/// Loads packed queries likewise: the slabs that the sequence has, by one thread.
+template <class P>
+__device__ inline void copy_query_slabs(const AttentionWork& w, const Items<P>& items,
+                                        Shared<P>& s) {
+  constexpr int kRows = P::Slabs::kRows;
+  Position<kQueryStages> at;
+  for (int index = 0; index < items.count(); ++index) {
+    const Item item = items.at(index);
+    const int first = item.first_slab + (item.num_keys - item.valid_rows) / kRows;
+    const int bytes =
+        min((item.valid_rows + kRows - 1) / kRows, P::kQueries / kRows) * P::kKeySlabBytes;
+    wait_for(s.queries_empty[at.stage], at.phase ^ 1);
+    s.items[at.stage] = item;
+    const std::uint32_t full = ptx::shared_address(&s.queries_full[at.stage]);
+    ptx::barrier_arrive_expecting(full, bytes);
+    ptx::copy_bulk(ptx::shared_address(s.queries[at.stage]), P::Slabs::queries(w, item.head, first),
+                   bytes, full);
+    at.advance();
+  }
+}
+
+/// Loads queries. kQueryCopiers threads; `thread` counts them.
+template <class P>
+__device__ inline void copy_queries(const AttentionWork& w, const Items<P>& items, int thread,
+                                    Shared<P>& s) {
+  if constexpr (P::kE4M3) {
+    if (thread == 0) copy_query_slabs<P>(w, items, s);
+  } else {
+    copy_query_rows<P>(w, items, thread, s);
+  }
+}
+
+/// Arrivals that complete a tile of queries.
+template <class P>
+inline constexpr int kQueryArrivals = P::kE4M3 ? 1 : kQueryCopiers + 1;
 
 }  // namespace fovea::cuda::hopper_attention

@@ -25,13 +25,18 @@ inline constexpr std::uint32_t kBf16SignBits = 0x80008000u;  ///< of a pair
 /// Ampere. The faster one for short sequences, and the reference for the other kernel.
 void launch_attention_mma(CudaStream& stream, const AttentionWork& work);
 
-/// Packs keys and values into work.workspace. If there are angles it also rotates the keys, and the
-/// queries in place.
+/// Packs heads into work.workspace, in work.format, rotated if there are angles: keys and values,
+/// and queries of E4M3. Queries of bf16 are rotated in place.
 void launch_attention_packing(CudaStream& stream, const AttentionWork& work);
 
-/// WGMMA, for long sequences. Keys and values must have been packed.
+/// The head dims that the Hopper kernels are compiled for.
+using HopperHeadDims = HeadDims<64, 72, 80, 88, 96, 112, 128>;
+
+/// WGMMA, for long sequences. Heads must have been packed in work.format.
 bool has_attention_wgmma(const AttentionWork& work);
 void launch_attention_wgmma(CudaStream& stream, const AttentionWork& work, int num_sms);
+/// The same for E4M3 alone.
+void launch_attention_e4m3(CudaStream& stream, const AttentionWork& work, int num_sms);
 
 /// The sequences in cuDNN's form: lengths, and offsets in elements. Sequences that are not live
 /// have length 0 and begin where the last one ends.

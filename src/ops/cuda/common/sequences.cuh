@@ -12,7 +12,7 @@ struct QueryTile {
   int sequence;
   int sequence_begin;  ///< first row of the sequence in the batch
   int sequence_rows;
-  int first;  ///< first query row of the tile, counted within the sequence
+  int first;  ///< first query row of the tile, counted within the sequence; negative before it
 };
 
 __device__ inline int live_sequences(const PackedHeads& heads) {
@@ -20,8 +20,9 @@ __device__ inline int live_sequences(const PackedHeads& heads) {
 }
 
 /// Finds tile number `index` when every sequence is cut into tiles of `tile_rows` queries, in
-/// order. Returns false if there are fewer; `index` is then reduced by their number. For a whole
-/// warp.
+/// order, counted from the start of the sequence or, if `kAligned`, of the batch. Returns false if
+/// there are fewer; `index` is then reduced by their number. For a whole warp.
+template <bool kAligned = false>
 __device__ inline bool find_tile(const std::int32_t* cu_seqlens, int num_sequences, int tile_rows,
                                  int& index, QueryTile& tile) {
   const int lane = lane_index();
@@ -30,7 +31,8 @@ __device__ inline bool find_tile(const std::int32_t* cu_seqlens, int num_sequenc
     const bool exists = sequence < num_sequences;
     const int begin = exists ? cu_seqlens[sequence] : 0;
     const int rows = exists ? cu_seqlens[sequence + 1] - begin : 0;
-    const int tiles = (rows + tile_rows - 1) / tile_rows;
+    const int lead = kAligned ? begin % tile_rows : 0;
+    const int tiles = rows == 0 ? 0 : (lead + rows + tile_rows - 1) / tile_rows;
     const int count = min(kWarp, num_sequences - base);
     const int up_to_here = sum_up_to_lane(tiles, count);
     const unsigned beyond = __ballot_sync(kAllLanes, up_to_here > index);
@@ -39,7 +41,8 @@ __device__ inline bool find_tile(const std::int32_t* cu_seqlens, int num_sequenc
       tile.sequence = base + owner;
       tile.sequence_begin = __shfl_sync(kAllLanes, begin, owner);
       tile.sequence_rows = __shfl_sync(kAllLanes, rows, owner);
-      tile.first = (index - __shfl_sync(kAllLanes, up_to_here - tiles, owner)) * tile_rows;
+      tile.first = (index - __shfl_sync(kAllLanes, up_to_here - tiles, owner)) * tile_rows -
+                   (kAligned ? tile.sequence_begin % tile_rows : 0);
       return true;
     }
     index -= __shfl_sync(kAllLanes, up_to_here, count - 1);

@@ -70,7 +70,12 @@ __device__ inline std::uint64_t advance_operand(std::uint64_t descriptor, int by
 //   wgmma_init_e4m3(float (&d)[N / 8][4], std::uint64_t a, std::uint64_t b)
 //   wgmma_e4m3(float (&d)[N / 8][4], std::uint64_t a, std::uint64_t b)
 //     as the first two, of E4M3 a [64][32] and b [N][32] in shared memory: the same bytes. Hopper
-//     keeps some 14 bits of mantissa of these sums, far more than the operands have.
+//     keeps 13 bits behind the first of the largest of d and the products, and cuts off what all of
+//     them have below: far more than the operands have, unless d is the sum of many of one sign.
+//   wgmma_e4m3(float (&d)[N / 8][4], const std::uint32_t (&a)[4], std::uint64_t b,
+//              bool accumulate)
+//     d += a b, or d = a b without `accumulate`, of a in registers: lane l has rows l / 4 (a[0] and a[2]) and 8 further (a[1] and
+//     a[3]) of its warp, of these bytes 4 (l % 4) to 3 further (a[0], a[1]) and those 16 further.
 //
 // Lane l of warp w holds in d[j] rows 16 w + l / 4 (first two) and 8 further (last two) of columns
 // 8 j + 2 (l % 4) and the next.
@@ -162,7 +167,7 @@ FOVEA_WGMMA_FUNCTIONS(192, "%96", "%97", "%98", "%99", "%100")
 FOVEA_WGMMA_FUNCTIONS(216, "%108", "%109", "%110", "%111", "%112")
 FOVEA_WGMMA_FUNCTIONS(256, "%128", "%129", "%130", "%131", "%132")
 
-/// The E4M3 functions for one N. i0 and i1 are the names of the operands after those of d.
+/// The E4M3 functions for one N. i0 to i5 are the names of the operands after those of d.
 #define FOVEA_WGMMA_E4M3(N, operands)                                                              \
   "wgmma.mma_async.sync.aligned.m64n" #N "k32.f32.e4m3.e4m3 "                                      \
   "{%0" FOVEA_REST_##N(FOVEA_NAME) "}, " operands ";\n"
@@ -180,14 +185,32 @@ FOVEA_WGMMA_FUNCTIONS(256, "%128", "%129", "%130", "%131", "%132")
                  : "+f"(d[0][0]) FOVEA_REST_##N(FOVEA_SUM)                                         \
                  : "l"(a), "l"(b));                                                                \
   }
+#define FOVEA_WGMMA_REGISTERS_E4M3(N, i0, i1, i2, i3, i4, i5)                                      \
+  __device__ inline void wgmma_e4m3(float (&d)[N / 8][4], const std::uint32_t (&a)[4],             \
+                                    std::uint64_t b, bool accumulate) {                            \
+    asm volatile("{.reg .pred p; setp.ne.b32 p, " i5 ", 0;\n"                                      \
+                 FOVEA_WGMMA_E4M3(N, "{" i0 ", " i1 ", " i2 ", " i3 "}, " i4 ", p, 1, 1") "}"      \
+                 : "+f"(d[0][0]) FOVEA_REST_##N(FOVEA_SUM)                                         \
+                 : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "l"(b),                             \
+                   "r"(static_cast<int>(accumulate)));                                             \
+  }
 
 FOVEA_WGMMA_FUNCTIONS_E4M3(32, "%16", "%17")
 FOVEA_WGMMA_FUNCTIONS_E4M3(64, "%32", "%33")
+FOVEA_WGMMA_FUNCTIONS_E4M3(96, "%48", "%49")
 FOVEA_WGMMA_FUNCTIONS_E4M3(128, "%64", "%65")
 FOVEA_WGMMA_FUNCTIONS_E4M3(144, "%72", "%73")
 FOVEA_WGMMA_FUNCTIONS_E4M3(192, "%96", "%97")
 FOVEA_WGMMA_FUNCTIONS_E4M3(216, "%108", "%109")
 FOVEA_WGMMA_FUNCTIONS_E4M3(256, "%128", "%129")
+
+FOVEA_WGMMA_REGISTERS_E4M3(72, "%36", "%37", "%38", "%39", "%40", "%41")
+FOVEA_WGMMA_REGISTERS_E4M3(80, "%40", "%41", "%42", "%43", "%44", "%45")
+FOVEA_WGMMA_REGISTERS_E4M3(88, "%44", "%45", "%46", "%47", "%48", "%49")
+FOVEA_WGMMA_REGISTERS_E4M3(96, "%48", "%49", "%50", "%51", "%52", "%53")
+FOVEA_WGMMA_REGISTERS_E4M3(104, "%52", "%53", "%54", "%55", "%56", "%57")
+FOVEA_WGMMA_REGISTERS_E4M3(120, "%60", "%61", "%62", "%63", "%64", "%65")
+FOVEA_WGMMA_REGISTERS_E4M3(136, "%68", "%69", "%70", "%71", "%72", "%73")
 
 // clang-format on
 

@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "fovea/tower/core/dtype.h"
+#include "ops/cuda/common/bf16.cuh"
 #include "ops/cuda/common/lanes.cuh"
 #include "ops/quantized.h"
 
@@ -19,6 +20,16 @@ inline constexpr float kNormMargin = 1.07f;
 /// NaN stays NaN. One instruction from compute capability 8.9 on.
 __device__ inline std::uint16_t pack_e4m3(float low, float high) {
   return __nv_cvt_float2_to_fp8x2(make_float2(low, high), __NV_SATFINITE, __NV_E4M3);
+}
+
+/// Eight bf16 numbers in E4M3.
+__device__ inline uint2 eight_e4m3(const uint4& numbers) {
+  const auto four = [](Bf16Pair low, Bf16Pair high) {
+    const float2 a = unpack_bf16(low);
+    const float2 b = unpack_bf16(high);
+    return pack_e4m3(a.x, a.y) | static_cast<std::uint32_t>(pack_e4m3(b.x, b.y)) << 16;
+  };
+  return {four(numbers.x, numbers.y), four(numbers.z, numbers.w)};
 }
 
 /// What the scale and the norm of a row are taken from.

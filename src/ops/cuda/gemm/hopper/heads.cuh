@@ -19,6 +19,7 @@
 #include "ops/cuda/gemm/hopper/plan.cuh"
 #include "ops/cuda/ptx/ptx.cuh"
 #include "ops/cuda/ptx/tma.cuh"
+#include "ops/cuda/rowwise/quantize.cuh"
 #include "ops/cuda/rowwise/rotate.cuh"
 
 namespace fovea::cuda::gemm {
@@ -100,27 +101,181 @@ class HeadAngles {
   float sine_[kLowBlocks][4];
 };
 
-/// Where a row of the batch lies among the slabs of a head.
-struct SlabRow {
-  int number;   ///< counting eight rows per slab; -1: no sequence covers the row
-  int repeats;  ///< rows behind it that its slab has and its sequence, whose last it is, has not
-};
+/// Eight columns of a row of a head in the buffer of a warp.
+template <class P>
+__device__ const uint4& piece_of_head(const std::byte* buffer, int row, int number) {
+  return *reinterpret_cast<const uint4*>(buffer + row * P::kChunkStride * 2 + number * 16);
+}
 
-__device__ inline SlabRow slab_row_of(const PackedHeads& heads, int row) {
-  const int num_sequences = live_sequences(heads);
-  int sequence = 0;  // the last one that begins at `row` or before
+/// The last sequence that begins at `row` or before, or the first.
+__device__ inline int sequence_at(const PackedHeads& heads, int num_sequences, int row) {
+  int sequence = 0;
   for (int end = num_sequences; end - sequence > 1;) {
     const int middle = (sequence + end) / 2;
     (heads.cu_seqlens[middle] <= row ? sequence : end) = middle;
   }
-  const int begin = heads.cu_seqlens[sequence];
-  const int end = num_sequences > 0 ? heads.cu_seqlens[sequence + 1] : begin;
-  if (row < begin || row >= end) return {-1, 0};
-  const int number = first_slab(sequence, begin) * kSlabRows + row - begin;
-  return {number, row + 1 == end ? kSlabRows - 1 - number % kSlabRows : 0};
+  return sequence;
 }
 
-/// Heads of the 16 rows that a warp has of a tile, on their way out.
+/// Keys and values of the 16 rows that a warp has of a tile, on their way to slabs of bf16.
+template <class P>
+class Bf16Store {
+ public:
+  /// Finds where the warp's rows, which begin at `row`, will go.
+  __device__ void prepare(const PackedHeads& heads, int row, int live) {
+    const int mine = row + ptx::lane() % kWarpRows;
+    if (mine < live) find(heads, mine);
+  }
+  __device__ void store_keys(const PackedHeads& heads, int head, const std::byte* buffer) const {
+    store<false>(Layout::keys(heads, head, 0), buffer);
+  }
+  __device__ void store_values(const PackedHeads& heads, int head, const std::byte* buffer) const {
+    store<true>(Layout::values(heads, head, 0), buffer);
+  }
+
+ private:
+  using Layout = Slabs<HeadFormat::kBf16>;
+  static constexpr int kDim = P::kHeadDim;
+  static constexpr int kPieces = kDim / 8;  // of 16 bytes, in a row
+
+  __device__ void find(const PackedHeads& heads, int row) {
+    const int num_sequences = live_sequences(heads);
+    const int sequence = sequence_at(heads, num_sequences, row);
+    const int begin = heads.cu_seqlens[sequence];
+    const int end = num_sequences > 0 ? heads.cu_seqlens[sequence + 1] : begin;
+    if (row < begin || row >= end) return;
+    number_ = Layout::first(sequence, begin) * Layout::kRows + row - begin;
+    repeats_ = row + 1 == end ? Layout::kRows - 1 - number_ % Layout::kRows : 0;
+  }
+
+  /// Eight lanes take the rows of a block of eight columns, which are neighbours in a slab.
+  template <bool kAreValues>
+  __device__ void store(std::byte* slabs, const std::byte* buffer) const {
+    constexpr int kSlabRows = Layout::kRows;
+    constexpr int kSlabBytes = kAreValues ? Layout::value_bytes(kDim) : Layout::key_bytes(kDim);
+    constexpr uint4 kBehindHead{kAreValues ? kBf16One : 0, 0, 0, 0};
+#pragma unroll
+    for (int first = 0; first < kWarpRows; first += kSlabRows) {
+      const int row = first + ptx::lane() % kSlabRows;
+      const int number = __shfl_sync(kAllLanes, number_, row);
+      const int repeats = __shfl_sync(kAllLanes, repeats_, row);
+      if (number < 0) continue;
+      auto* const slab =
+          reinterpret_cast<uint4*>(slabs + std::int64_t{number / kSlabRows} * kSlabBytes);
+#pragma unroll
+      for (int block = ptx::lane() / kSlabRows; block < kSlabBytes / Layout::kBlockBytes;
+           block += kWarp / kSlabRows) {
+        const uint4 values = block < kPieces ? piece_of_head<P>(buffer, row, block) : kBehindHead;
+        uint4* const to = slab + block * kSlabRows + number % kSlabRows;
+        *to = values;
+#pragma unroll 1
+        for (int i = 1; i <= repeats; ++i) to[i] = kAreValues ? uint4{} : values;
+      }
+    }
+  }
+
+  int number_ = -1;  // of row lane % 16, counting all rows of slabs; -1: no sequence covers it
+  int repeats_ = 0;  // rows behind it that its slab has and its sequence, whose last it is, has not
+};
+
+/// Heads of the 16 rows that a warp has of a tile, rounded to bf16, on their way to slabs of E4M3:
+/// a slab for each sequence that has some of them.
+template <class P>
+class E4M3Store {
+ public:
+  /// Finds the first sequence that the warp's rows, which begin at `row`, may be of.
+  __device__ void prepare(const PackedHeads& heads, int row) {
+    row_ = row;
+    num_sequences_ = live_sequences(heads);
+    sequence_ = sequence_at(heads, num_sequences_, row);
+    begin_ = heads.cu_seqlens[sequence_];
+    end_ = num_sequences_ > 0 ? heads.cu_seqlens[sequence_ + 1] : begin_;
+  }
+  __device__ void store_queries(const PackedHeads& heads, int head, const std::byte* buffer) const {
+    store<false>(heads, Layout::queries(heads, head, 0), buffer);
+  }
+  __device__ void store_keys(const PackedHeads& heads, int head, const std::byte* buffer) const {
+    store<true>(heads, Layout::keys(heads, head, 0), buffer);
+  }
+  __device__ void store_values(const PackedHeads& heads, int head, const std::byte* buffer) const {
+    for_each_slab(heads, [&](int number, int from, int to) {
+      std::byte* const slab = Layout::values(heads, head, number);
+#pragma unroll
+      for (int col = ptx::lane(); col < (kPieces + 1) * 8; col += kWarp) {
+        *reinterpret_cast<uint4*>(slab + col * kWarpRows) = column(buffer, col, from, to);
+      }
+    });
+  }
+
+ private:
+  using Layout = Slabs<HeadFormat::kE4M3>;
+  static_assert(Layout::kRows == kWarpRows, "a warp's rows are those of a slab");
+  static constexpr int kDim = P::kHeadDim;
+  static constexpr int kPieces = kDim / 8;  // of eight columns
+
+  /// Calls write(slab, from, to) for each sequence of which rows [from, to) of the warp are.
+  template <class Write>
+  __device__ void for_each_slab(const PackedHeads& heads, const Write& write) const {
+    int begin = begin_;
+    int end = end_;
+    for (int sequence = sequence_;;) {
+      const int from = max(begin - row_, 0);
+      const int to = min(end - row_, kWarpRows);
+      if (from < to) write(Layout::first(sequence, row_), from, to);
+      if (++sequence >= num_sequences_ || end >= row_ + kWarpRows) return;
+      begin = end;
+      end = heads.cu_seqlens[sequence + 1];
+    }
+  }
+
+  /// Queries or keys: 16 lanes take the rows of a block of 16 columns.
+  template <bool kAreKeys>
+  __device__ void store(const PackedHeads& heads, std::byte* slabs, const std::byte* buffer) const {
+    constexpr int kBlocks = Layout::eight_keys_bytes(kDim) / Layout::kBlockBytes;
+    const int row = ptx::lane() % kWarpRows;
+    const int place = kAreKeys ? Layout::row_of_key(row) : row;
+    for_each_slab(heads, [&](int number, int from, int to) {
+      std::byte* const slab = slabs + std::int64_t{number} * Layout::key_bytes(kDim);
+      const int source = min(max(row, from), to - 1);
+#pragma unroll
+      for (int block = ptx::lane() / kWarpRows; block < kBlocks; block += kWarp / kWarpRows) {
+        const auto half = [&](int i) {
+          return i < kPieces ? eight_e4m3(piece_of_head<P>(buffer, source, i)) : uint2{};
+        };
+        const uint2 low = half(2 * block);
+        const uint2 high = half(2 * block + 1);
+        *reinterpret_cast<uint4*>(slab + Layout::key_offset(kDim, block, place)) = {low.x, low.y,
+                                                                                    high.x, high.y};
+      }
+    });
+  }
+
+  /// A column of values, or of what stands behind them, with zeros around rows [from, to).
+  __device__ static uint4 column(const std::byte* buffer, int col, int from, int to) {
+    std::uint32_t words[kWarpRows / 4];
+#pragma unroll
+    for (int row = 0; row < kWarpRows; row += 2) {
+      const auto value = [&](int at) {
+        if (col > kDim || at < from || at >= to) return 0.0f;
+        return col == kDim ? 1.0f
+                           : __bfloat162float(*reinterpret_cast<const __nv_bfloat16*>(
+                                 buffer + (at * P::kChunkStride + col) * 2));
+      };
+      const std::uint32_t pair = pack_e4m3(value(row), value(row + 1));
+      words[row / 4] = row % 4 == 0 ? pair : words[row / 4] | pair << 16;
+    }
+    return {words[0], words[1], words[2], words[3]};
+  }
+
+  int row_ = 0;
+  int num_sequences_ = 0;
+  int sequence_ = 0;
+  int begin_ = 0;
+  int end_ = 0;
+};
+
+/// Heads of the 16 rows that a warp has of a tile, on their way out: those of a GEMM of E4M3 in
+/// E4M3.
 template <class P>
 class HeadStore {
  public:
@@ -131,9 +286,12 @@ class HeadStore {
     row_ = row;
     live_ = live;
     first_head_ = col / kDim;
-    const int mine = row + ptx::lane() % kWarpRows;
-    const bool goes_to_slab = first_head_ + kHeads > heads_.num_heads && mine < live;
-    slab_row_ = goes_to_slab ? slab_row_of(heads_, mine) : SlabRow{-1, 0};
+    if constexpr (P::kFp8) {
+      slabs_.prepare(heads_, row);
+    } else {
+      slabs_ = {};
+      if (first_head_ + kHeads > heads_.num_heads) slabs_.prepare(heads_, row, live);
+    }
   }
   /// Asks for the angles, which are needed when the sums are there.
   __device__ void begin() {
@@ -154,9 +312,9 @@ class HeadStore {
     if (number < heads_.num_heads) {
       store_queries(number, buffer);
     } else if (number < 2 * heads_.num_heads) {
-      store_slab_rows<false>(packed_keys(heads_, number - heads_.num_heads, 0), buffer);
+      slabs_.store_keys(heads_, number - heads_.num_heads, buffer);
     } else if (number < 3 * heads_.num_heads) {
-      store_slab_rows<true>(packed_values(heads_, number - 2 * heads_.num_heads, 0), buffer);
+      slabs_.store_values(heads_, number - 2 * heads_.num_heads, buffer);
     }
   }
 
@@ -169,41 +327,17 @@ class HeadStore {
   [[nodiscard]] __device__ bool rotates() const {
     return heads_.cos != nullptr && first_head_ < 2 * heads_.num_heads;
   }
-  [[nodiscard]] static __device__ const uint4& piece(const std::byte* buffer, int row, int number) {
-    return *reinterpret_cast<const uint4*>(buffer + row * P::kChunkStride * 2 + number * 16);
-  }
 
   __device__ void store_queries(int head, const std::byte* buffer) const {
+    if constexpr (P::kFp8) {
+      slabs_.store_queries(heads_, head, buffer);
+    } else {
 #pragma unroll
-    for (int i = ptx::lane(); i < kWarpRows * kPieces; i += kWarp) {
-      const int row = i / kPieces;
-      if (row_ + row >= live_) continue;
-      std::byte* const to = w_.out + ((row_ + row) * w_.out_stride + head * kDim) * 2;
-      reinterpret_cast<uint4*>(to)[i % kPieces] = piece(buffer, row, i % kPieces);
-    }
-  }
-
-  /// Eight lanes take the rows of a block of eight columns, which are neighbours in a slab.
-  template <bool kAreValues>
-  __device__ void store_slab_rows(std::byte* slabs, const std::byte* buffer) const {
-    constexpr int kSlabBytes = kAreValues ? value_slab_bytes(kDim) : key_slab_bytes(kDim);
-    constexpr uint4 kBehindHead{kAreValues ? kBf16One : 0, 0, 0, 0};
-#pragma unroll
-    for (int first = 0; first < kWarpRows; first += kSlabRows) {
-      const int row = first + ptx::lane() % kSlabRows;
-      const int number = __shfl_sync(kAllLanes, slab_row_.number, row);
-      const int repeats = __shfl_sync(kAllLanes, slab_row_.repeats, row);
-      if (number < 0) continue;
-      auto* const slab =
-          reinterpret_cast<uint4*>(slabs + std::int64_t{number / kSlabRows} * kSlabBytes);
-#pragma unroll
-      for (int block = ptx::lane() / kSlabRows; block < kSlabBytes / kSlabBlockBytes;
-           block += kWarp / kSlabRows) {
-        const uint4 values = block < kPieces ? piece(buffer, row, block) : kBehindHead;
-        uint4* const to = slab + block * kSlabRows + number % kSlabRows;
-        *to = values;
-#pragma unroll 1
-        for (int i = 1; i <= repeats; ++i) to[i] = kAreValues ? uint4{} : values;
+      for (int i = ptx::lane(); i < kWarpRows * kPieces; i += kWarp) {
+        const int row = i / kPieces;
+        if (row_ + row >= live_) continue;
+        std::byte* const to = w_.out + ((row_ + row) * w_.out_stride + head * kDim) * 2;
+        reinterpret_cast<uint4*>(to)[i % kPieces] = piece_of_head<P>(buffer, row, i % kPieces);
       }
     }
   }
@@ -213,7 +347,7 @@ class HeadStore {
   int row_ = 0;
   int live_ = 0;
   int first_head_ = 0;  // of the tile: queries, then keys, then values
-  SlabRow slab_row_;    // of row lane % 16
+  std::conditional_t<P::kFp8, E4M3Store<P>, Bf16Store<P>> slabs_;
   HeadAngles<kDim> angles_;
 };
 

@@ -1,0 +1,320 @@
+#pragma once
+
+// Softmax attention over packed sequences with Hopper's warp-group instructions, of bf16 or E4M3.
+//
+// Keys and values lie in the order in which WGMMA reads them (common/packed_heads.h), so that the
+// keys of a step are one contiguous piece of memory. The GEMM that computes them stores them there
+// (gemm/hopper/heads.cuh), or a kernel between the two.
+//
+// One CTA per SM works through tiles of 128 or 192 query rows of one head. Its last warp group
+// only copies (attention/wgmma_feed.cuh). The other two or three groups own 64 query rows each. A
+// group starts p v of a step and q k^T of the next step together and waits for both, while the
+// others compute exponentials; the groups take turns in starting WGMMAs.
+//
+// Measured on an H100, useful TFLOP/s of heads of 64, 72, 80, 96, 128 with the packing kernel: one
+// sequence of 16384 rows 540, 540, 550, 640, 750; of 4096 rows 460, 430, 400, 530, 450; 8 sequences
+// of 1024 rows 290 to 340.
+// What did not help: polynomials in place of some exponentials (more instructions), scores of the
+// next step ahead of the softmax in a second set of registers (serialised by the compiler), queries
+// in registers, 16-byte copies of keys and values without packing (277 at 16384 rows of 72). On an
+// H200: the items of a CTA as one stream of steps, where q k^T of an item starts together with
+// the last p v of the item before (8 x 256 rows 4 % faster, 20 x 440 and 8 x 1024 1 %, but 4096 and
+// 16384 rows 1 % slower): while one group ends an item, the others keep the tensor cores busy.
+#include "ops/cuda/attention/softmax_e4m3.cuh"
+#include "ops/cuda/attention/softmax_wgmma.cuh"
+#include "ops/cuda/attention/wgmma_feed.cuh"
+#include "ops/cuda/common/bf16.cuh"
+#include "ops/cuda/common/lanes.cuh"
+#include "ops/cuda/common/launch.cuh"
+#include "ops/cuda/common/packed_heads.h"
+#include "ops/cuda/ptx/ptx.cuh"
+#include "ops/cuda/ptx/wgmma.cuh"
+
+namespace fovea::cuda::hopper_attention {
+
+inline constexpr int kFirstTurnBarrier = 1;  // one named barrier per group; 0 is __syncthreads
+
+/// Starts scores = q k^T; `queries` are those of the group.
+template <class P>
+__device__ void start_keys(const std::byte* queries, const std::byte* keys,
+                           typename P::Scores& scores) {
+  constexpr int kBlockBytes = P::Slabs::kBlockBytes;
+  const std::uint64_t q =
+      ptx::operand_descriptor(ptx::shared_address(queries), kBlockBytes, P::kEightKeysBytes);
+  const std::uint64_t k =
+      ptx::operand_descriptor(ptx::shared_address(keys), kBlockBytes, P::kEightKeysBytes);
+  ptx::wgmma_fence();
+  if constexpr (P::kE4M3) {
+    ptx::wgmma_init_e4m3(scores, q, k);
+  } else {
+    ptx::wgmma_init(scores, q, k);
+  }
+#pragma unroll
+  for (int step = 1; step < P::kSteps; ++step) {
+    const std::uint64_t a = ptx::advance_operand(q, step * 2 * kBlockBytes);
+    const std::uint64_t b = ptx::advance_operand(k, step * 2 * kBlockBytes);
+    if constexpr (P::kE4M3) {
+      ptx::wgmma_e4m3(scores, a, b);
+    } else {
+      ptx::wgmma(scores, a, b);
+    }
+  }
+  ptx::wgmma_commit_group();
+}
+
+/// Starts sums += p v, or, of E4M3, sums = p v for the `first` of a chunk.
+template <class P>
+__device__ void start_values(const typename P::Weights& p, const std::byte* values, bool first,
+                             typename P::Out& sums) {
+  // Blocks that follow each other along the keys are a slab apart.
+  const std::uint64_t v = ptx::operand_descriptor(ptx::shared_address(values), P::kValueSlabBytes,
+                                                  P::Slabs::kBlockBytes);
+  ptx::wgmma_fence();
+#pragma unroll
+  for (int step = 0; step < P::kKeys / P::kWeightKeys; ++step) {
+    const std::uint64_t b = ptx::advance_operand(v, step * 2 * P::kValueSlabBytes);
+    if constexpr (P::kE4M3) {
+      ptx::wgmma_e4m3(sums, p[step], b, step > 0 || !first);
+    } else {
+      ptx::wgmma(sums, p[step], b);
+    }
+  }
+  ptx::wgmma_commit_group();
+}
+
+/// Divides the 16 rows of a warp by their sums of weights and writes those from `lead` to
+/// `valid_rows`; `out` points at the first row and head.
+template <class P>
+__device__ void store_rows(const typename P::Out& values, int lead, int valid_rows,
+                           std::int64_t stride, __nv_bfloat16* out) {
+  const int lane = static_cast<int>(threadIdx.x) % kWarp;
+#pragma unroll
+  for (int r = 0; r < 2; ++r) {
+    // The sum is column 0 of its block, which the first lane of four holds.
+    const float sum = __shfl_sync(kAllLanes, values[P::kDim / 8][2 * r], lane / 4 * 4);
+    const float inverse = 1.0f / sum;
+    const int row = lane / 4 + 8 * r;
+    if (row < lead || row >= valid_rows) continue;
+#pragma unroll
+    for (int n = 0; n < P::kDim / 8; ++n) {
+      *reinterpret_cast<std::uint32_t*>(out + row * stride + n * 8 + lane % 4 * 2) =
+          pack_bf16(values[n][2 * r] * inverse, values[n][2 * r + 1] * inverse);
+    }
+  }
+}
+
+/// out += sums
+template <class P>
+__device__ void add(const typename P::Out& sums, typename P::Out& out) {
+#pragma unroll
+  for (int n = 0; n <= P::kDim / 8; ++n) {
+#pragma unroll
+    for (int i = 0; i < 4; ++i) out[n][i] += sums[n][i];
+  }
+}
+
+/// One multiplying group at work on one item after the other.
+template <class P>
+class Consumer {
+ public:
+  __device__ Consumer(const AttentionWork& work, Shared<P>& shared, int group)
+      : work_(work),
+        s_(shared),
+        group_(group),
+        factor_(work.scale * ptx::kLog2E * (P::kE4M3 ? kOctave : 1.0f)) {
+    if (group_ == P::kGroups - 1) pass_turn();  // the first group starts
+  }
+
+  /// The next item: all its keys and values, then the result.
+  __device__ void run() {
+    wait_for(s_.queries_full[queries_.stage], queries_.phase);
+    ptx::fence_proxy_async();  // queries came by ordinary copies
+    const Item& item = s_.items[queries_.stage];
+    typename P::Out out;
+    attend((item.num_keys + P::kKeys - 1) / P::kKeys, out);
+    const int warp = static_cast<int>(threadIdx.x) % kGroup / kWarp;
+    const int first = group_ * kGroupQueries + warp * 16;
+    const std::int64_t width = std::int64_t{work_.num_heads} * P::kDim;
+    store_rows<P>(out, item.lead - first, item.valid_rows - first, width,
+                  reinterpret_cast<__nv_bfloat16*>(work_.out) + (item.first_row + first) * width +
+                      item.head * P::kDim);
+    __syncwarp();  // all lanes have read the item
+    release(s_.queries_empty[queries_.stage]);
+    queries_.advance();
+  }
+
+ private:
+  __device__ void attend(int num_steps, typename P::Out& out) {
+    typename P::Scores scores;
+    typename P::Weights p;
+    RowOffsets rows;
+    typename P::Out of_chunk;  // of E4M3
+    typename P::Out& sums = P::kE4M3 ? of_chunk : out;
+#pragma unroll
+    for (int n = 0; n <= P::kDim / 8; ++n) {
+#pragma unroll
+      for (int i = 0; i < 4; ++i) out[n][i] = sums[n][i] = 0.0f;
+    }
+
+    wait_for(s_.keys_full[keys_.stage], keys_.phase);
+    wait_for_turn();
+    start_keys<P>(my_queries(), s_.keys[keys_.stage], scores);
+    pass_turn();
+    finish_keys(scores);
+    weigh(true, scores, rows, p);
+
+#pragma unroll 1
+    for (int step = 1; step < num_steps; ++step) {
+      if constexpr (!P::kE4M3) round_weights<P>(scores, p);
+      wait_for(s_.values_full[values_.stage], values_.phase);
+      wait_for(s_.keys_full[keys_.stage], keys_.phase);
+      // A group that has the turn starts at once: the compiler would round the weights only then.
+      wait_for_turn(P::kTakesTurns ? zero_after<P>(p) : 0);
+      start_values<P>(p, s_.values[values_.stage], begins_chunk(step), sums);
+      start_keys<P>(my_queries(), s_.keys[keys_.stage], scores);
+      pass_turn();
+      finish_values(sums);
+      finish_keys(scores);
+      if (P::kE4M3 && begins_chunk(step + 1)) add<P>(sums, out);
+      weigh(false, scores, rows, p);
+      if (rows.moved) {
+        rescale<P>(rows, out);
+        if constexpr (P::kE4M3) rescale<P>(rows, sums);
+      }
+    }
+    if constexpr (!P::kE4M3) round_weights<P>(scores, p);
+    wait_for(s_.values_full[values_.stage], values_.phase);
+    start_values<P>(p, s_.values[values_.stage], begins_chunk(num_steps), sums);
+    finish_values(sums);
+    if constexpr (P::kE4M3) add<P>(sums, out);
+  }
+
+  /// Turns scores into weights, those of E4M3 into their bits.
+  __device__ void weigh(bool first, typename P::Scores& scores, RowOffsets& rows,
+                        typename P::Weights& p) const {
+    if constexpr (P::kE4M3) {
+      make_e4m3_weights<P>(first, factor_, scores, rows, p);
+    } else {
+      make_weights<P>(first, factor_, scores, rows);
+    }
+  }
+  /// Whether p v of this step, counted from 1, is the first of a chunk.
+  [[nodiscard]] static __device__ bool begins_chunk(int step) {
+    return (step - 1) % P::kChunkSteps == 0;
+  }
+  __device__ void finish_keys(typename P::Scores& scores) {
+    ptx::wgmma_wait_group<0>(scores);
+    release(s_.keys_empty[keys_.stage]);
+    keys_.advance();
+  }
+  __device__ void finish_values(typename P::Out& sums) {
+    ptx::wgmma_wait_group<0>(sums);
+    release(s_.values_empty[values_.stage]);
+    values_.advance();
+  }
+
+  [[nodiscard]] __device__ const std::byte* my_queries() const {
+    return s_.queries[queries_.stage] + group_ * (kGroupQueries / 8) * P::kEightKeysBytes;
+  }
+  __device__ void wait_for_turn(int zero = 0) const {
+    if constexpr (!P::kTakesTurns) return;
+    ptx::named_barrier_sync(kFirstTurnBarrier + group_ + zero, 2 * kGroup);
+  }
+  __device__ void pass_turn() const {
+    if constexpr (!P::kTakesTurns) return;
+    const int next = group_ + 1 == P::kGroups ? 0 : group_ + 1;
+    ptx::named_barrier_arrive(kFirstTurnBarrier + next, 2 * kGroup);
+  }
+
+  const AttentionWork& work_;
+  Shared<P>& s_;
+  int group_;
+  float factor_;
+  Position<kQueryStages> queries_;
+  Position<P::kStages> keys_;
+  Position<P::kStages> values_;
+};
+
+// ---- The kernel ----
+
+template <class P>
+__device__ void init_barriers(Shared<P>& s) {
+  constexpr int kConsumerWarps = P::kGroups * kGroup / kWarp;
+  const auto init = [](std::uint64_t& barrier, int arrivals) {
+    ptx::barrier_init(ptx::shared_address(&barrier), arrivals);
+  };
+  for (int stage = 0; stage < kQueryStages; ++stage) {
+    init(s.queries_full[stage], kQueryArrivals<P>);
+    init(s.queries_empty[stage], kConsumerWarps);
+  }
+  for (int stage = 0; stage < P::kStages; ++stage) {
+    init(s.keys_full[stage], 1);
+    init(s.values_full[stage], 1);
+    init(s.keys_empty[stage], kConsumerWarps);
+    init(s.values_empty[stage], kConsumerWarps);
+  }
+  ptx::fence_proxy_async();  // TMA sees the barriers
+}
+
+template <class P>
+__global__ void __launch_bounds__(P::kThreads, 1)
+    attention_wgmma_kernel(const __grid_constant__ AttentionWork w) {
+  extern __shared__ __align__(128) std::byte memory[];
+  Shared<P>& shared = *reinterpret_cast<Shared<P>*>(memory);
+  auto* const first_tiles = reinterpret_cast<int*>(memory + sizeof(Shared<P>));
+  if (threadIdx.x == 0) init_barriers(shared);
+  let_successor_start();
+  const int num_sequences = live_sequences(w);
+  if (threadIdx.x < kWarp) number_tiles<P>(w.cu_seqlens, num_sequences, first_tiles);
+  wait_for_predecessor();
+  __syncthreads();
+
+  const Items<P> items(w, first_tiles, num_sequences);
+  // The same for a whole warp, and known to be: addresses made from it need no register per thread.
+  const int group = __shfl_sync(kAllLanes, static_cast<int>(threadIdx.x) / kGroup, 0);
+  if (group == P::kGroups) {
+    ptx::setmaxnreg_dec<P::kCopyRegisters>();
+    const int thread = static_cast<int>(threadIdx.x) % kGroup;
+    if (thread < kQueryCopiers) {
+      copy_queries<P>(w, items, thread, shared);
+    } else {
+      copy_keys_and_values<P>(w, items, shared);
+    }
+  } else {
+    ptx::setmaxnreg_inc<P::kConsumerRegisters>();
+    Consumer<P> consumer(w, shared, group);
+    for (int left = items.count(); left > 0; --left) consumer.run();
+  }
+}
+
+template <class P>
+void launch_plan(CudaStream& stream, const AttentionWork& w, int num_sms) {
+  const std::size_t shared_bytes =
+      sizeof(Shared<P>) + (static_cast<std::size_t>(w.max_seqs) + 1) * sizeof(int);
+  const std::int64_t most_tiles = (w.rows + P::kQueries - 1) / P::kQueries + w.max_seqs;
+  launch(stream, &attention_wgmma_kernel<P>,
+         dim3(static_cast<unsigned>(std::min<std::int64_t>(most_tiles * w.num_heads, num_sms))),
+         dim3(P::kThreads), shared_bytes, w);
+}
+
+/// Whether three groups per CTA finish sooner than two: they do more per step, but a single wave
+/// of larger tiles may leave SMs idle.
+inline bool prefers_three_groups(const AttentionWork& w, int num_sms) {
+  constexpr double kRelativeTime = 1.25;  // of a tile of 192 rows to one of 128, measured on H100
+  const auto waves = [&](int tile_rows) {
+    const int tiles = (w.rows + tile_rows - 1) / tile_rows * w.num_heads;
+    return (tiles + num_sms - 1) / num_sms;
+  };
+  return kRelativeTime * waves(3 * kGroupQueries) < waves(2 * kGroupQueries);
+}
+
+template <HeadFormat kFormat, int kDim>
+void launch_dim(CudaStream& stream, const AttentionWork& w, int num_sms) {
+  if constexpr (kFormat == HeadFormat::kBf16) {  // registers of three groups hold no second sums
+    if (prefers_three_groups(w, num_sms))
+      return launch_plan<Plan<kFormat, kDim, 3>>(stream, w, num_sms);
+  }
+  launch_plan<Plan<kFormat, kDim, 2>>(stream, w, num_sms);
+}
+
+}  // namespace fovea::cuda::hopper_attention
