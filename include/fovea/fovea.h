@@ -6,6 +6,7 @@
 #include "fovea/cached_rows.h"
 #include "fovea/call_bounds.h"
 #include "fovea/communicator.h"
+#include "fovea/device_memory.h"
 #include "fovea/diagnostics.h"
 #include "fovea/dlpack.h"
 #include "fovea/embedding.h"

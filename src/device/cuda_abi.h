@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "fovea/device_memory.h"
 #include "fovea/tower/device/device.h"
 
 namespace fovea {
@@ -35,6 +36,13 @@ struct CudaGpu {
   std::string description;      ///< model for people, for example "NVIDIA H200, compute 9.0"
   std::string unusable;         ///< why the plugin cannot use it; empty if it can
   std::string pci_bus_id = {};  ///< as the driver's tools name it; empty if it does not answer
+  std::string uuid = {};        ///< "GPU-" and 36 characters; likewise
+};
+
+/// Memory of another process, mapped on a GPU of this one until the buffer goes.
+struct MappedBuffer {
+  Buffer memory;
+  int device = 0;
 };
 
 /// What the plugin `libfovea_cuda.so` offers. The functions may throw fovea::Error: the exception
@@ -50,6 +58,13 @@ struct CudaPlugin {
   /// driver that has green contexts, Error(kInvalidArgument) for an SM budget that the GPU does not
   /// have or cannot set apart, Error(kDevice), and Error(kOutOfMemory).
   std::unique_ptr<Device> (*create_device)(const CudaDeviceOptions& options);
+  /// @param memory of Device::allocate() of any GPU.
+  /// @throws Error(kUnsupported) if the driver names no memory, Error(kDevice).
+  DeviceMemoryName (*name_memory)(const Buffer& memory);
+  /// @param gpu the one that the memory is of.
+  /// @throws Error(kInvalidArgument) for a handle of another size than the driver's,
+  /// Error(kDevice).
+  MappedBuffer (*map_memory)(int gpu, const DeviceMemoryName& name);
 };
 
 /// Name and type of the plugin's only symbol.

@@ -8,6 +8,7 @@
 #include "core/check.h"
 #include "core/plugin/plugin.h"
 #include "device/cuda_interface.h"
+#include "device/device_memory.h"
 #include "ops/cuda/common/compute_capability.h"
 #include "support/expect_error.h"
 #include "support/temporary_directory.h"
@@ -136,6 +137,35 @@ TEST(CudaPlugin, AGpuThatCannotBeUsedIsAnErrorThatNamesThoseThatCan) {
                [&] { (void)make_cuda_device(backend, {.index = 0}); });
 }
 
+TEST(CudaPlugin, MemoryOfAGpuThatIsNotHereIsAnErrorThatNamesThoseThatAre) {
+  CudaBackend backend;
+  backend.reason = "it is a toaster";
+  const DeviceMemoryName name{.gpu = "GPU-c"};
+  expect_error(ErrorCode::kUnsupported, "memory of GPU-c cannot be mapped: it is a toaster",
+               [&] { (void)map_memory(backend, name); });
+  backend.gpus = {{.description = "", .unusable = "", .uuid = "GPU-a"},
+                  {.description = "", .unusable = "", .uuid = "GPU-b"}};
+  expect_error(ErrorCode::kUnsupported, "this process sees GPU-a, GPU-b",
+               [&] { (void)map_memory(backend, name); });
+}
+
+TEST(CudaPlugin, MemoryIsMappedOnTheGpuOfItsName) {
+  static int gpu = -1;
+  static const CudaPlugin plugin{.list_gpus = nullptr,
+                                 .create_device = nullptr,
+                                 .name_memory = nullptr,
+                                 .map_memory = [](int index, const DeviceMemoryName&) {
+                                   gpu = index;
+                                   return MappedBuffer{.memory = {}, .device = index};
+                                 }};
+  CudaBackend backend;
+  backend.plugin = &plugin;
+  backend.gpus = {{.description = "", .unusable = "", .uuid = "GPU-a"},
+                  {.description = "", .unusable = "too old", .uuid = "GPU-b"}};
+  EXPECT_EQ(map_memory(backend, {.gpu = "GPU-b"}).device, 1) << "no kernel of ours runs there";
+  EXPECT_EQ(gpu, 1);
+}
+
 /// The plugin of this build, loaded whether or not there is a driver.
 class BuiltCudaPlugin : public ::testing::Test {
  protected:
@@ -149,6 +179,12 @@ class BuiltCudaPlugin : public ::testing::Test {
 TEST_F(BuiltCudaPlugin, IsFoundBesideTheTests) {
   EXPECT_EQ(std::filesystem::path(backend.plugin_path).filename(), "libfovea_cuda.so");
   EXPECT_EQ(backend.reason.empty(), !backend.gpus.empty());
+}
+
+TEST_F(BuiltCudaPlugin, RefusesHandlesOfAnotherSize) {
+  expect_error(ErrorCode::kInvalidArgument, "GPU-a: expected a handle of 64 bytes, got 3", [&] {
+    (void)backend.plugin->map_memory(0, {.gpu = "GPU-a", .handle = {1, 2, 3}, .bytes = 1});
+  });
 }
 
 TEST_F(BuiltCudaPlugin, IsNotLoadedForAnotherInterface) {

@@ -12,6 +12,7 @@
 
 #include "core/check.h"
 #include "device/device_fixture.h"
+#include "device/device_memory.h"
 #include "support/expect_error.h"
 
 namespace fovea::test {
@@ -56,6 +57,21 @@ TEST_P(DeviceTest, HostMemoryIsZeroAlignedAndReadableByTheHost) {
   const Buffer there = device().allocate(kBytes);
   stream().copy(there.data(), buffer.data(), kBytes);
   EXPECT_EQ(read(there), bytes);
+}
+
+TEST_P(DeviceTest, MemoryOfAGpuHasANameForOtherProcesses) {
+  const Buffer buffer = device().allocate(kBytes);
+  if (device().properties().host_memory) {
+    expect_error(ErrorCode::kUnsupported, "cpu: its memory has no name",
+                 [&] { (void)name_memory(device(), buffer); });
+    return;
+  }
+  const DeviceMemoryName name = name_memory(device(), buffer);
+  EXPECT_EQ(name.bytes, kBytes);
+  EXPECT_EQ(name.handle.size(), 64U);
+  EXPECT_EQ(name.gpu.size(), 40U) << name.gpu;
+  expect_error(ErrorCode::kDevice, "memory of another process on " + name.gpu,
+               [&] { (void)MappedMemory(name); });  // CUDA maps none of this one
 }
 
 TEST_P(DeviceTest, NoBytesIsALegalAllocation) {

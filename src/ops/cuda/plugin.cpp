@@ -4,6 +4,7 @@
 
 #include "core/check.h"
 #include "device/cuda/cuda_device.h"
+#include "device/cuda/memory_names.h"
 #include "device/cuda_abi.h"
 #include "device/cuda_interface.h"
 #include "ops/cuda/attention/cudnn.h"
@@ -36,7 +37,8 @@ CudaGpu ask(int index) {
                     ? cat(", ", kernels_of_compute(found.major, found.minor, has_hopper_build()))
                     : ""),
             .unusable = refusal,
-            .pci_bus_id = pci_bus_id_of(index)};
+            .pci_bus_id = pci_bus_id_of(index),
+            .uuid = uuid_text(found.uuid)};
   } catch (const Error& error) {
     return {.description = "GPU without an answer", .unusable = error.what()};
   }
@@ -84,6 +86,8 @@ std::unique_ptr<Device> create_device(const CudaDeviceOptions& options) {
 
 extern "C" __attribute__((visibility("default"))) const fovea::CudaPlugin* fovea_cuda_plugin() {
   static const fovea::CudaPlugin plugin{.list_gpus = &fovea::cuda::list_gpus,
-                                        .create_device = &fovea::cuda::create_device};
+                                        .create_device = &fovea::cuda::create_device,
+                                        .name_memory = &fovea::cuda::name_memory,
+                                        .map_memory = &fovea::cuda::map_memory};
   return &plugin;
 }
