@@ -116,6 +116,9 @@ struct Embedding {
   /// model and options, among these the dtype of the rows and the rate of pruning.
   /// Empty without one, for finished rows, and on ranks that have not encoded its first units.
   std::string key;
+  /// The name by which Engine::lend_rows() finds these very rows in the encoder cache. Empty where
+  /// it has others: of another dtype, of the whole of a pruned video, or none at all.
+  std::string cache_key;
   /// Where the rows come from; of what another rank has encoded kNotAsked and kNone, and of what
   /// ranks share that of its first units.
   CacheUse cache = CacheUse::kNotAsked;

@@ -12,6 +12,7 @@
 #include "fovea/call_bounds.h"
 #include "fovea/embedding.h"
 #include "fovea/export.h"
+#include "fovea/lent_rows.h"
 #include "fovea/media.h"
 #include "fovea/options.h"
 #include "fovea/planned_item.h"
@@ -157,6 +158,16 @@ class FOVEA_API Engine {
   /// nothing is written then.
   void merge_rows(const GatheredRows& gathered, const EmbeddingsView& target,
                   const CallerStream& stream);
+
+  /// Lends rows that the encoder cache has in memory of a GPU to other processes of the host, as
+  /// the tower has left them, without a copy: they stay there while the result's `pins` lives,
+  /// which the engine must outlive. Waits for no encoding.
+  /// @param keys Embedding::cache_key of items of this engine. Without any the call says whether
+  /// rows can be lent at all.
+  /// @throws Error(kUnsupported) for an engine on a CPU, and where the driver shares no memory;
+  /// Error(kInvalidArgument) without an encoder cache on GPUs
+  /// (EngineOptions::encoder_device_cache_size); Error(kDevice).
+  [[nodiscard]] LentRows lend_rows(std::span<const std::string> keys);
 
   /// Captures every graph of the configuration and returns when all are captured. Without this call
   /// a CPU captures a graph when a batch first needs it, and a GPU captures all of them in the

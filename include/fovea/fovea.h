@@ -15,6 +15,7 @@
 #include "fovea/engine.h"
 #include "fovea/error.h"
 #include "fovea/hub.h"
+#include "fovea/lent_rows.h"
 #include "fovea/log.h"
 #include "fovea/media.h"
 #include "fovea/media_io.h"

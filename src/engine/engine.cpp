@@ -60,15 +60,21 @@ std::vector<Embedding> Engine::Impl::encode(ItemView media, const EncodeOptions&
     cached.failed(error);
     throw;
   }
-  for (const Item& item : call.items) {
-    Embedding& result = item.result();
-    if (!item.key || result.error) continue;
-    result.key = rows_key(*item.key, item.media->modality, item.target.dtype, options);
-  }
+  for (const Item& item : call.items) name_rows(item);
   for (const Destinations& copy : how.copies) copy_rows(call, copy);
   if (shared_rows) share(call);
   call.tell(std::ssize(call.items));
   return std::move(call.results);
+}
+
+void Engine::Impl::name_rows(const Item& item) const {
+  Embedding& result = item.result();
+  if (!item.key || result.error) return;
+  const RowDType dtype = item.target.dtype;
+  result.key = rows_key(*item.key, item.media->modality, dtype, options);
+  const bool are_those_of_tower =
+      dtype == tower_dtype() && !pruning_of(options).applies_to(result.modality);
+  if (are_those_of_tower) result.cache_key = item.cache_key();
 }
 
 void Engine::Impl::find_keys(Call& call) {

@@ -28,6 +28,7 @@
 #include "fovea/tower/models/encoder_graph_model.h"
 #include "rows/batch_memory.h"
 #include "rows/row_cache.h"
+#include "rows/row_lender.h"
 #include "rows/row_mover.h"
 #include "rows/shared/shared_rows.h"
 
@@ -108,6 +109,7 @@ struct Engine::Impl {
   std::unique_ptr<ReplicaGroup> replicas;
   ModelReport report;
   std::unique_ptr<RowCache> row_cache;             // null: none
+  std::optional<RowLender> lender;                 // of rows in memory of GPUs
   std::string fingerprint;                         // of the model, for keys; empty without a cache
   std::atomic<std::int64_t> precomputed_items{0};  // came as rows: no replica counts them
   Spares<GroupSession> sessions;                   // one per call that runs
@@ -120,6 +122,8 @@ struct Engine::Impl {
   void make_cache(const checkpoint::WeightSource& weights);
   /// Makes the place that the options share rows in, behind the cache.
   void share_rows();
+  /// The names under which callers find the rows of an item.
+  void name_rows(const Item& item) const;
   /// The rows of the encoder cache for a key, as the tower leaves them.
   [[nodiscard]] std::optional<Embedding> cached_rows(const std::string& key);
   /// Has the rows that this call has encoded shared with other processes.

@@ -90,6 +90,18 @@ std::optional<Embedding> Engine::Impl::cached_rows(const std::string& key) {
   return item;
 }
 
+LentRows Engine::lend_rows(std::span<const std::string> keys) try {
+  FOVEA_CHECK(!impl_->on_host(), kUnsupported,
+              "rows can be lent to other processes from memory of a GPU, and this engine is on ",
+              impl_->backends.front().device->properties().name);
+  FOVEA_CHECK(impl_->lender, kInvalidArgument,
+              "rows are lent from the memory that the encoder cache has on GPUs, and it has none "
+              "(encoder_device_cache_size, --encoder-device-cache-size)");
+  return impl_->lender->lend(keys);
+} catch (...) {
+  rethrow_as_error();
+}
+
 void Engine::Impl::share(const Call& call) {
   for (const Item& item : call.items) {
     const Embedding& result = item.result();

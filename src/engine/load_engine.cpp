@@ -4,6 +4,7 @@
 #include "core/boundary.h"
 #include "core/check.h"
 #include "core/interrupt.h"
+#include "device/device_memory.h"
 #include "engine/cached/model_fingerprint.h"
 #include "engine/engine_impl.h"
 #include "engine/family_options.h"
@@ -151,6 +152,7 @@ void Engine::Impl::make_cache(const checkpoint::WeightSource& weights) {
   std::vector<Device*> devices;
   for (const Backend& backend : backends) devices.push_back(backend.device.get());
   row_cache = std::make_unique<RowCache>(devices, device_bytes, bytes);
+  if (device_bytes > 0) lender.emplace(*row_cache, &name_memory);
 }
 
 void Engine::Impl::share_rows() {

@@ -91,6 +91,7 @@ class RowArena {
   [[nodiscard]] std::shared_ptr<RowSlot> allocate(std::size_t bytes);
 
   [[nodiscard]] Device* device() const noexcept { return device_; }
+  [[nodiscard]] const Buffer& memory() const noexcept { return memory_; }
   [[nodiscard]] std::size_t capacity() const noexcept { return memory_.bytes(); }
   /// Of all holes together.
   [[nodiscard]] std::size_t free_bytes() const;

@@ -91,6 +91,15 @@ RowCache::Claim RowCache::claim(const std::string& key, const void* call) {
   return claim;
 }
 
+std::vector<RowCache::DeviceMemory> RowCache::device_memories() const {
+  std::vector<DeviceMemory> memories;
+  for (const Tier& tier : tiers_) {
+    if (tier.arena.device() == nullptr) continue;
+    memories.push_back({tier.arena.device(), &tier.arena.memory()});
+  }
+  return memories;
+}
+
 RowCache::Tier& RowCache::tier_of(const Device& device) {
   const auto found = std::ranges::find(
       tiers_, &device, [](const Tier& tier) -> const Device* { return tier.arena.device(); });

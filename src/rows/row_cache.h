@@ -12,6 +12,7 @@
 #include <string>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "core/lru.h"
 #include "fovea/embedding.h"
@@ -57,6 +58,14 @@ class RowCache {
   /// A claim to rows that are here, to read them; nothing if they are not. Counts as no query.
   [[nodiscard]] std::optional<Claim> find(const std::string& key);
   [[nodiscard]] EncoderCacheStats stats() const;
+
+  /// All that the cache has of a device.
+  struct DeviceMemory {
+    Device* device;
+    const Buffer* memory;  ///< of the cache
+  };
+  /// Of each device, in their order.
+  [[nodiscard]] std::vector<DeviceMemory> device_memories() const;
 
  private:
   /// Rows as a tower leaves them, and what else is known of their item.
