@@ -161,6 +161,7 @@ ServiceOptions Running::service_options() {
   ServiceOptions service = options_.service;
   service.log = &log_;
   service.engine.log = &log_;
+  service.lends_rows = options_.lend.max_at_once > 0 && !options_.llm;
   service.on_complete = [this](const JobReply& reply, std::span<const PlannedItem> items) {
     metrics_.observe(reply, items);
     trace_.observe(reply);
@@ -204,6 +205,13 @@ void Running::add_row_places(Router& router) {
   Publisher* publisher = publisher_ ? &*publisher_ : nullptr;
   for (Route& route : cache_routes(service_, store_, publisher)) router.add(std::move(route));
   router.add(chat_route(encoder_, {store_, publisher}, options_.chat));
+  if (options_.lend.max_at_once == 0) return;
+  LendOptions lend = options_.lend;
+  lend.max_keys = options_.limits.max_items;
+  router.add(lend_route({.store = store_,
+                         .lend = [this](auto keys) { return service_.lend_rows(keys); },
+                         .run_task = [this](auto task) { service_.run(std::move(task)); }},
+                        lend));
 }
 
 Router Running::make_router() {

@@ -29,6 +29,7 @@ struct ServeOptions {
   std::int64_t row_store_bytes = std::int64_t{1} << 30;  ///< of rows behind /v1/cache
   std::optional<PublisherOptions> publisher;             ///< absent: no folder is written to
   ChatOptions chat;
+  LendOptions lend;                    ///< whose max_keys is that of `limits`
   std::optional<UpstreamOptions> llm;  ///< a proxy of these language models; absent: an encoder
   std::chrono::milliseconds drain_delay{0};
   std::chrono::milliseconds shutdown_timeout{30'000};

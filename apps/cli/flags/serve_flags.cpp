@@ -288,6 +288,10 @@ void add_publishing_flags(CLI::App& verb, ServeFlags& flags) {
           "vLLM's --model: publish requests with processor options under vLLM's digest, too")
       ->type_name("NAME")
       ->group(kPublishGroup);
+  add_number(verb, "--lend-rows", flags.options.lend.max_at_once, 0,
+             "Requests at a time to which processes of this host read rows on the GPU where they "
+             "lie; needs --encoder-device-cache-size; 0: none")
+      ->group(kPublishGroup);
 }
 
 void add_seldom_publishing_flags(CLI::App& verb, ServeFlags& flags) {
@@ -299,6 +303,8 @@ void add_seldom_publishing_flags(CLI::App& verb, ServeFlags& flags) {
       ->group(seldom(kPublishGroup));
   add_seconds(verb, "--ec-min-age", publish.options.min_age,
               "Age that a file must have before it may go");
+  add_seconds(verb, "--lend-timeout", flags.options.lend.most_time,
+              "For which rows are lent, at most");
   add_choice(verb, "--ec-hash", publish.hash, {"blake3", "sha256", "sha512"},
              "vLLM's --mm-hasher-algorithm, for that digest")
       ->group(seldom(kPublishGroup));

@@ -70,8 +70,11 @@ struct Reply {
   /// A body that is still to come, in place of `body`; its reading end. Null: there is none.
   std::shared_ptr<ReplyStream> stream = {};
   std::optional<std::uint64_t> stream_length = {};  ///< bytes of it, where they are known
-  std::string error_code;                           ///< of an error, for logs and metrics; not sent
-  std::string error_detail;                         ///< ApiError::detail, for the log; not sent
+  /// When the connection ends that body in order, whether or not it has ended. Before, the client
+  /// ends it by leaving, once it has something of it.
+  Clock::time_point stream_until = Clock::time_point::max();
+  std::string error_code;    ///< of an error, for logs and metrics; not sent
+  std::string error_detail;  ///< ApiError::detail, for the log; not sent
 
   [[nodiscard]] std::size_t size() const;
 };

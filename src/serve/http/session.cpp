@@ -404,7 +404,9 @@ Awaitable<bool> Session::send_stream(Transaction& now, bool in_chunks) {
 }
 
 Awaitable<bool> Session::relay(ReplyStream& body, Transaction& now, bool in_chunks) {
+  const Clock::time_point until = now.reply->stream_until;
   for (;;) {
+    const bool is_over = Clock::now() >= until;
     ReplyStream::Piece piece = body.take();
     if (watch_.client_left()) throw ClientLeft();
     if (is_aborted_) throw ApiError(503, "draining", "the server stops");
@@ -415,14 +417,16 @@ Awaitable<bool> Session::relay(ReplyStream& body, Transaction& now, bool in_chun
       if (in_chunks) bytes = chunk_of(bytes);
       co_await write_piece(stream_, options_.reply_idle_timeout, std::move(bytes));
       now.outcome.bytes_out += size;
+      now.may_leave = until != Clock::time_point::max();
     }
-    if (piece.has_ended) {
-      if (piece.is_whole && in_chunks) {
+    if (piece.has_ended || is_over) {
+      const bool is_whole = piece.is_whole || !piece.has_ended;
+      if (is_whole && in_chunks) {
         co_await write_piece(stream_, options_.reply_idle_timeout, chunk_of({}));
       }
-      co_return piece.is_whole;
+      co_return is_whole;
     }
-    if (size == 0) co_await changed_->wait_until(Clock::now() + kLongestWait);
+    if (size == 0) co_await changed_->wait_until(std::min(until, Clock::now() + kLongestWait));
   }
 }
 
@@ -449,9 +453,10 @@ Awaitable<void> Session::close(const Transaction& last) {
 
 void Session::observe(const Transaction& now) const {
   if (!group_.parts.observer) return;
+  const bool has_failed = now.client_left && !now.may_leave;
   group_.parts.observer({.head = now.head,
                          .route = now.route,
-                         .status = now.client_left ? 499 : now.outcome.status,
+                         .status = has_failed ? 499 : now.outcome.status,
                          .error_code = now.outcome.error_code,
                          .error_detail = now.outcome.error_detail,
                          .bytes_in = now.outcome.bytes_in,

@@ -138,6 +138,7 @@ void Service::Impl::load(const std::stop_token& stop) noexcept {
     }
     model.media = with.media;
     engine.emplace(Engine::load(options.model, with, {.stop = stop}));
+    if (options.lends_rows) (void)engine->lend_rows({});
     batcher.emplace(*engine, options.batcher);
     model.report = engine->report();
     model.dtype = checkpoint_dtype(model.report);
@@ -370,6 +371,11 @@ void Service::encode(Job job, std::function<void(JobReply)> done) try {
 void Service::check_encodes(std::function<void(bool works)> done) {
   impl_->throw_unless_ready();
   impl_->self_check.ask(std::move(done));
+}
+
+LentRows Service::lend_rows(std::span<const std::string> cache_keys) {
+  if (!impl_->is_loaded()) impl_->throw_unless_ready();
+  return impl_->engine->lend_rows(cache_keys);
 }
 
 void Service::run(std::function<void()> task) { impl_->workers.run(std::move(task)); }

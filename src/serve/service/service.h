@@ -29,6 +29,7 @@ struct ServiceOptions {
   /// at most the library's own default.
   EngineOptions engine;
   BatcherOptions batcher;
+  bool lends_rows = false;                                  ///< loading fails if the engine cannot
   std::int64_t max_inflight_bytes = std::int64_t{8} << 30;  ///< bodies, items and replies
   std::chrono::milliseconds stall_timeout{30'000};
   /// Told of every job that is complete, for metrics. Must not wait or throw.
@@ -126,6 +127,10 @@ class Service {
   /// called once with whether that worked; who asks while it runs shares what comes of it. Must not
   /// throw. @throws ApiError(503) as check_takes_work().
   void check_encodes(std::function<void(bool works)> done);
+
+  /// Engine::lend_rows(). What it lends must go before this ends.
+  /// @throws as that, and as model().
+  [[nodiscard]] LentRows lend_rows(std::span<const std::string> cache_keys);
 
   /// Runs a task on a worker thread.
   void run(std::function<void()> task);

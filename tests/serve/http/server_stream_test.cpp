@@ -72,6 +72,19 @@ TEST(ServerStream, NeverEndsInOrderWhatHasBrokenOff) {
   EXPECT_EQ(tested.wait_observed(1)[0].error_code, "reply_broken_off");
 }
 
+TEST(ServerStream, EndsInOrderWhenItsTimeHasCome) {
+  TestServer tested;
+  RawClient client = tested.connect();
+  client.send(get("/stream?20ms"));
+  const auto stream = tested.wait_stream();
+  (void)stream->put("abc");  // or its time has come before
+  EXPECT_EQ(client.receive_reply().status, 200);
+  EXPECT_TRUE(client.receive_until("0\r\n\r\n").ends_with("0\r\n\r\n"));
+  EXPECT_TRUE(tested.wait_told(1));
+  EXPECT_EQ(client.ask(get("/health")).body, "ok") << "the connection lives on";
+  EXPECT_EQ(tested.wait_observed(1)[0].error_code, "");
+}
+
 TEST(ServerStream, TellsThatTheClientHasLeft) {
   TestServer tested;
   RawClient client = tested.connect();
@@ -82,6 +95,26 @@ TEST(ServerStream, TellsThatTheClientHasLeft) {
   client.close();
   EXPECT_TRUE(tested.wait_told(1));
   EXPECT_EQ(tested.wait_observed(1)[0].status, 499);
+}
+
+TEST(ServerStream, AClientMayLeaveWhatHasATime) {
+  TestServer tested;
+  for (const bool has_something : {true, false}) {
+    RawClient client = tested.connect();
+    client.send(get("/stream?1000000ms"));
+    const auto stream = tested.wait_stream();
+    EXPECT_EQ(client.receive_reply().status, 200);
+    if (has_something) {
+      ASSERT_TRUE(stream->put("abc"));
+      client.receive_until("abc\r\n");
+    }
+    client.close();
+    EXPECT_TRUE(tested.wait_told(has_something ? 1 : 2));
+  }
+  const auto seen = tested.wait_observed(2);
+  EXPECT_EQ(seen[0].status, 200) << "it has ended the reply";
+  EXPECT_EQ(seen[0].bytes_out, 3U);
+  EXPECT_EQ(seen[1].status, 499);
 }
 
 TEST(ServerStream, TellsThatNobodyWantsABody) {

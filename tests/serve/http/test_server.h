@@ -100,7 +100,7 @@ inline serve::HttpOptions loopback() {
 ///   GET  /refuse  throws ApiError(422, "decode_failed")
 ///   GET  /drop    forgets the request
 ///   GET  /big     `big_parts` parts of 1 MiB
-///   GET  /stream  what wait_stream() returns; with ?LENGTH, its length
+///   GET  /stream  what wait_stream() returns; with ?LENGTH, its length; with ?10ms, its time
 class TestServer {
  public:
   explicit TestServer(serve::HttpOptions options = loopback(), serve::Gate gate = {}) {
@@ -225,8 +225,12 @@ class TestServer {
         [this](bool more) { watched_.change([&] { ++(more ? room_ : closed_); }); });
     serve::Reply reply{.status = 200, .content_type = "text/plain"};
     reply.stream = serve::ReplyStream::reading_end(stream);
-    const std::string& length = exchange->request().query;
-    if (!length.empty()) reply.stream_length = std::stoul(length);
+    const std::string& query = exchange->request().query;
+    if (query.ends_with("ms")) {
+      reply.stream_until = serve::Clock::now() + std::chrono::milliseconds(std::stoi(query));
+    } else if (!query.empty()) {
+      reply.stream_length = std::stoul(query);
+    }
     exchange->reply(std::move(reply));
     watched_.change([&] { stream_ = stream; });
   }

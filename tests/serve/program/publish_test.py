@@ -1,10 +1,10 @@
-"""Videos whose rows are found elsewhere than in a reply: in a folder, and under a key."""
+"""Rows that are found elsewhere than in a reply: in a folder, under a key, and in memory of a GPU."""
 import os
 import subprocess
 import tempfile
 import unittest
 
-from served import MODEL, PROGRAM, Served, data_url, encoded_by_program, main, read, tensors_of
+from served import MODEL, PATIENCE, PROGRAM, Served, data_url, encoded_by_program, main, read, tensors_of
 
 FOLDER = os.path.join(MODEL, "video_frames")
 CLIP = os.path.join(MODEL, "..", "..", "media", "videos", "ramp_h264.mp4")
@@ -71,6 +71,20 @@ class PublishedVideos(unittest.TestCase):
         digest = params["fast"]["fovea"]["identifier"]
         self.assertEqual(self.published(digest), expected)
         self.assertEqual(self.published("fast"), expected)
+
+
+class LentRows(unittest.TestCase):
+    def test_a_cpu_has_none_to_lend(self):
+        for flags in ([], ["--encoder-device-cache-size", "1Mi"]):
+            with Served("--lend-rows", "4", *flags, wait=False) as server:
+                self.assertEqual(server.process.wait(PATIENCE), 1)
+                self.assertIn("from memory of a GPU, and this engine is on cpu", server.text_of_log())
+
+    def test_none_are_lent_unless_the_server_is_asked_to(self):
+        with Served() as server:
+            reply = server.post("/v1/cache/lend", {"keys": ["a"]})
+            self.assertEqual((reply.status, reply.code()), (405, "method_not_allowed"))
+            self.assertNotIn("/v1/cache/lend", server.get("/openapi.json").json()["paths"])
 
 
 if __name__ == "__main__":

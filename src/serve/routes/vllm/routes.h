@@ -1,10 +1,16 @@
 #pragma once
 
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "fovea/lent_rows.h"
 #include "serve/http/router.h"
 #include "serve/routes/encode_call.h"
 #include "serve/service/publisher.h"
@@ -41,6 +47,27 @@ struct ChatOptions {
 /// @param publisher for its counters; may be null. All outlive the routes.
 [[nodiscard]] std::vector<Route> cache_routes(Service& service, RowStore& store,
                                               const Publisher* publisher);
+
+struct LendOptions {
+  std::int64_t max_at_once = 0;  ///< requests that rows are lent to; 0: there is no such route
+  std::chrono::milliseconds most_time{10'000};  ///< that rows are lent for
+  std::size_t max_keys = 64;                    ///< of a request
+};
+
+/// What rows are lent with.
+struct RowLending {
+  RowStore& store;  ///< outlives the route
+  /// As Engine::lend_rows(), where an empty key stands for nothing.
+  std::function<LentRows(std::span<const std::string> cache_keys)> lend;
+  /// Runs a task on a thread that computes.
+  std::function<void(std::function<void()> task)> run_task;
+};
+
+/// POST /v1/cache/lend: where the rows of published keys lie in memory of GPUs, as one line of
+/// JSON; they stay there until the client closes the connection, or `most_time` has passed, when
+/// the reply ends.
+/// @throws (as replies) ApiError(400): "too_many_items"; ApiError(429, "queue_full").
+[[nodiscard]] Route lend_route(RowLending parts, const LendOptions& options);
 
 /// "/v1/cache/<key>", the key percent-encoded. Source: RFC 3986, section 2.1.
 [[nodiscard]] std::string cache_path(std::string_view key);
