@@ -7,6 +7,7 @@
 #include "fovea/version.h"
 #include "hub.h"
 #include "media.h"
+#include "memory.h"
 
 NB_MODULE(_native, module) {
   // At the end of a process modules still hold engines and embeddings; that is no news.
@@ -17,4 +18,5 @@ NB_MODULE(_native, module) {
   fovea::python::bind_engine(module);
   fovea::python::bind_hub(module);
   fovea::python::bind_media(module);
+  fovea::python::bind_memory(module);
 }

@@ -13,14 +13,14 @@ PATIENCE = 120  # seconds that a slow machine may take for anything
 
 
 @contextlib.contextmanager
-def served(program, model, *flags, pid=False):
+def served(program, model, *flags, pid=False, device="cpu"):
     """The URL of a `fovea serve` that is ready, with `pid` that of its process, too; it is gone when
     the block ends."""
     from fovea_encoder.client import Client
 
     with tempfile.TemporaryDirectory() as folder:
         address = os.path.join(folder, "address")
-        command = [program, "serve", model, "--device", "cpu", "--threads", "2", "--port", "0"]
+        command = [program, "serve", model, "--device", device, "--threads", "2", "--port", "0"]
         with open(os.path.join(folder, "log"), "w+b") as log:
             process = subprocess.Popen(
                 [*command, "--address-file", address, *flags], stdout=log, stderr=log

@@ -8,10 +8,11 @@ import re
 import ssl
 import time
 import urllib.parse
-from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
+from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple
 
 from .._error import Error
 from .._native import Embedding, failed_embedding, row_dtype
+from ._device import Mappings, copy_lent
 from ._http import Address, Bytes, Request, ServerError, Steps, Work, checked, error_of, exchange, parse_address
 from ._media import Item, Loader, request_body
 from ._rows import cached_rows, encoded_rows
@@ -109,6 +110,24 @@ class Calls:
         if response.status not in (200, 404):
             raise error_of(response)
         return bool(response.status == 200)
+
+    def device_rows(
+        self, keys: Iterable[str], mappings: Mappings, timeout: Optional[float]
+    ) -> Steps[Dict[str, Optional[Any]]]:
+        if isinstance(keys, str):
+            raise ValueError(f'keys: expected a list of names, got "{keys}"')
+        names = list(keys)
+        deadline = self._deadline(timeout)
+        tensors: Dict[str, Any] = {}
+        for begin in range(0, len(names), self._batch_size):
+            tensors.update((yield from self._lent(names[begin : begin + self._batch_size], mappings, deadline)))
+        return {name: tensors.get(name) for name in names}
+
+    def _lent(self, names: List[str], mappings: Mappings, deadline: float) -> Steps[Dict[str, Any]]:
+        body = json.dumps({"keys": names}).encode()
+        request = Request("POST", "/v1/cache/lend", deadline, [body], "application/json", is_held=True)
+        response = yield from checked(request)
+        return (yield Work(lambda: copy_lent(response, names, mappings)))  # type: ignore[no-any-return]
 
     def _deadline(self, timeout: Optional[float]) -> float:
         return time.monotonic() + (self._timeout if timeout is None else timeout)

@@ -49,6 +49,7 @@ class Request:
     deadline: float  # of time.monotonic()
     body: Sequence[Bytes] = ()
     content_type: str = ""
+    is_held: bool = False  # of a result only the first line is read, and the connection stays open
 
     def remaining(self) -> float:
         return self.deadline - time.monotonic()
@@ -68,6 +69,9 @@ class Response:
     status: int
     headers: Mapping[str, str]  # names in lower case
     body: Bytes
+    sent: float = 0.0  # time.monotonic() before the request
+    is_open: Callable[[], bool] = lambda: False  # of a held one: whether the server still holds it
+    close: Callable[[], None] = lambda: None
 
     def json(self) -> Dict[str, Any]:
         try:

@@ -11,7 +11,7 @@ from .._native import Embedding, embedding
 from ._http import NOT_JSON, Bytes, quoted
 
 _DTYPES = {"F32": "float32", "BF16": "bfloat16", "F16": "float16", "I64": "int64"}
-_ITEM_BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
+ITEM_BYTES = {"float32": 4, "bfloat16": 2, "float16": 2}
 
 _NOT_ROWS = (*NOT_JSON, KeyError, TypeError, AttributeError, OverflowError, struct.error)
 
@@ -81,7 +81,7 @@ def cached_tensor(file: Bytes) -> Tensor:
     try:
         tensor = _read(file)[1]["ec_cache"]
         rows, width = tensor.shape
-        if len(tensor.data) != rows * width * _ITEM_BYTES[tensor.dtype]:
+        if len(tensor.data) != rows * width * ITEM_BYTES[tensor.dtype]:
             raise ValueError(f"{len(tensor.data)} bytes for {rows} x {width} elements of {tensor.dtype}")
         return tensor
     except _NOT_ROWS as problem:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import http.client
+import select
 import socket
 import ssl
 import threading
 import time
-from typing import Any, Dict, Iterable, List, Optional, TypeVar
+from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Optional, TypeVar
 
 from .._native import Embedding
 from ._calls import Options, ServerClient
+from ._device import Mappings
 from ._http import (
     Address,
     Bytes,
@@ -22,6 +24,9 @@ from ._http import (
     connection_lost,
     took_too_long,
 )
+
+if TYPE_CHECKING:
+    import torch
 
 T = TypeVar("T")
 
@@ -48,6 +53,7 @@ class Client(ServerClient):
         self._ssl_context = ssl_context
         self._lock = threading.Lock()
         self._idle: List[http.client.HTTPConnection] = []
+        self._mappings = Mappings()
 
     def encode(
         self,
@@ -91,8 +97,23 @@ class Client(ServerClient):
         """Whether there are rows of this key."""
         return self._run(self._calls.is_cached(key, timeout))
 
+    def device_rows(
+        self, keys: Iterable[str], *, timeout: Optional[float] = None
+    ) -> Dict[str, Optional["torch.Tensor"]]:
+        """The rows that were published under keys, as tensors of torch on the GPU of the server, which
+        is in the same host and has --lend-rows. They are copied there, on the current stream of that
+        GPU, and are complete; all of a call share one memory. None for keys whose rows are not in
+        memory of a GPU (any more): cached() may know them. Memory of the server stays mapped for the
+        next call, until close().
+
+        Raises Error: "unavailable" while rows are lent to as many as may be, "unsupported" without
+        that GPU, "device" if its memory cannot be mapped, "deadline" if what is queued on the
+        stream takes longer than rows are lent."""
+        return self._run(self._calls.device_rows(keys, self._mappings, timeout))
+
     def close(self) -> None:
-        """Closes connections that wait for the next call."""
+        """Closes connections that wait for the next call, and lets memory of the server go."""
+        self._mappings.clear()
         with self._lock:
             idle, self._idle = self._idle, []
         for connection in idle:
@@ -157,11 +178,16 @@ class Client(ServerClient):
 
     def _exchange(self, connection: http.client.HTTPConnection, request: Request) -> Response:
         """The reply, and the connection back among the idle ones if it can be used again."""
-        keep = False
+        keep = is_held = False
         try:
+            sent = time.monotonic()
             is_sent = self._send_request(connection, request)
             connection.sock.settimeout(_patience(request))
             reply = connection.getresponse()
+            if request.is_held and reply.status == 200:
+                response = _held(connection, reply, sent)
+                is_held = True
+                return response
             response = Response(
                 reply.status,
                 {name.lower(): value for name, value in reply.getheaders()},
@@ -173,7 +199,7 @@ class Client(ServerClient):
             if keep:
                 with self._lock:
                     self._idle.append(connection)
-            else:
+            elif not is_held:
                 connection.close()
 
     def _send_request(self, connection: http.client.HTTPConnection, request: Request) -> bool:
@@ -191,6 +217,26 @@ class Client(ServerClient):
         except (BrokenPipeError, ConnectionResetError):
             return False
         return True
+
+
+def _held(
+    connection: http.client.HTTPConnection, reply: http.client.HTTPResponse, sent: float
+) -> Response:
+    """The first line of a body whose end the client decides about."""
+
+    def is_open() -> bool:
+        if connection.sock is None:  # its reply closes
+            return True
+        poll = select.poll()
+        poll.register(connection.sock, select.POLLIN)
+        return not poll.poll(0)  # nothing more comes but the end
+
+    def close() -> None:
+        connection.close()
+        reply.close()
+
+    headers = {name.lower(): value for name, value in reply.getheaders()}
+    return Response(reply.status, headers, reply.readline(), sent, is_open, close)
 
 
 def _read_body(
