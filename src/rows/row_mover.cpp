@@ -148,16 +148,23 @@ Stream& RowMover::queue() {
 }
 
 void RowMover::expect(std::vector<ExpectedRows> rows) {
+  if (on_host_) return;
+  expect_nothing();
   std::erase_if(rows, [](const ExpectedRows& expected) {
     return expected.target.is_on_gpu() || expected.target.block != nullptr;
   });
-  if (on_host_ || rows.empty()) return;
-  finish_room();
+  expected_ = std::move(rows);
+  if (expected_.empty()) return;
   try {
-    room_ = std::async(std::launch::async,
-                       [rows = std::move(rows)] { std::ranges::for_each(rows, make_room); });
+    room_ = std::async(std::launch::async, [this] { std::ranges::for_each(expected_, make_room); });
   } catch (const std::system_error&) {  // no thread: move() makes the memory
   }
+}
+
+void RowMover::expect_nothing() noexcept {
+  finish_room();
+  for (const ExpectedRows& expected : expected_) expected.target.result->data = {};
+  expected_.clear();
 }
 
 void RowMover::finish_room() noexcept {
@@ -170,6 +177,7 @@ void RowMover::finish_room() noexcept {
 
 void RowMover::move(std::vector<RowMove> moves, Stream* queue) {
   finish_room();
+  expected_.clear();
   for (RowMove& move : moves) {
     if (!move.claim) continue;
     if (move.target.is_on_gpu() || on_host_) move.claim->restore(device_, *queue);
@@ -229,7 +237,7 @@ void RowMover::finish() {
 }
 
 void RowMover::abandon() noexcept {
-  finish_room();
+  expect_nothing();
   try {
     finish_host();
   } catch (...) {  // NOLINT: the caller has a failure to report already

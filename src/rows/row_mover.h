@@ -90,6 +90,8 @@ class RowMover {
   /// those targets for which move() would: call it before waiting for the device. Where that fails
   /// move() tries again.
   void expect(std::vector<ExpectedRows> rows);
+  /// Gives this memory back: the rows will not come.
+  void expect_nothing() noexcept;
 
   /// Starts to move rows: fills in rows, width and dtype of the results at once for targets on
   /// GPUs, and else by finish(), with the rows and a share of the time in times.output_ms. Rows for
@@ -133,6 +135,7 @@ class RowMover {
   std::vector<Used> used_;
   std::unique_ptr<Stream> queue_;              // of queue()
   std::unique_ptr<ToHost> to_host_;            // once it is needed
+  std::vector<ExpectedRows> expected_;         // that have not moved
   std::future<void> room_;                     // of expect()
   std::future<std::vector<RowMove>> running_;  // last: it ends before what it uses
 };

@@ -118,18 +118,31 @@ TEST_P(RowMoverTest, RowsThatAreExpectedHaveMemoryBeforeTheyMoveAndArriveThere) 
   RowMover mover(*device_);
   Rows rows(*device_, DType::kBF16, {3, 200, 1}, 1);
   mover.expect(rows.expected(RowDType::kFloat32));
-  mover.abandon();
+  mover.move({}, nullptr);  // waits for the memory
   std::vector<const std::byte*> memory;
   for (const Embedding& result : rows.results()) {
     EXPECT_EQ(result.data.empty(), is_host);
     memory.push_back(result.data.data());
   }
-  mover.expect(rows.expected(RowDType::kFloat32));
   mover.move(rows.moves(RowDType::kFloat32), nullptr);
   mover.finish();
   rows.expect_arrived(RowDType::kFloat32);
   for (std::size_t i = 0; i < memory.size() && !is_host; ++i)
     EXPECT_EQ(rows.results()[i].data.data(), memory[i]);
+}
+
+TEST_P(RowMoverTest, RowsThatDoNotComeLeaveNoMemory) {
+  RowMover mover(*device_);
+  Rows rows(*device_, DType::kBF16, {3, 200, 1}, 1);
+  for (const bool abandons : {false, true}) {
+    mover.expect(rows.expected(RowDType::kFloat32));
+    if (abandons) {
+      mover.abandon();
+    } else {
+      mover.expect_nothing();
+    }
+    for (const Embedding& result : rows.results()) EXPECT_TRUE(result.data.empty());
+  }
 }
 
 TEST_P(RowMoverTest, WhatIsExpectedButHasNoMemoryIsLeftToTheMove) {

@@ -86,7 +86,13 @@ void ReplicaSession::begin(std::span<const TowerItem> items, const EncodeOptions
   const auto is_on_gpu = [](const TowerItem& item) { return item.target.is_on_gpu(); };
   Stream* const queue = std::ranges::any_of(items, is_on_gpu) ? &memory.readers(device) : nullptr;
   mover_.expect(expected_rows(items));
-  const RunTimes times = run(items, how, std::ranges::all_of(items, is_on_gpu) ? queue : nullptr);
+  RunTimes times;
+  try {
+    times = run(items, how, std::ranges::all_of(items, is_on_gpu) ? queue : nullptr);
+  } catch (...) {
+    mover_.expect_nothing();
+    throw;
+  }
   share_times(items, uses_, times, tower.elapsed_ms());
 
   std::vector<RowMove> moves;
