@@ -42,7 +42,7 @@ CALLS, NOISE = "FOVEA_TOWER_CALLS", "FOVEA_RANDOM_ROWS"  # variables of watch_to
 
 
 def limits(family):
-    return {"image": 4, "video": family.most_videos}
+    return {kind: count for kind, count in (("image", 4), ("video", family.most_videos)) if count}
 
 
 def prompts(family):
@@ -77,6 +77,9 @@ def watch_towers():
 
     original, watched = SupportsMultiModal._mark_tower_model, set()
 
+    def random(rows):
+        return torch.randn_like(rows) if isinstance(rows, torch.Tensor) else type(rows)(map(random, rows))
+
     def watch(kind):
         forward = kind.forward
         watched.add(kind)
@@ -85,7 +88,7 @@ def watch_towers():
             with open(os.environ[CALLS], "a") as file:
                 file.write(".")
             rows = forward(*values, **more)
-            return torch.randn_like(rows) if NOISE in os.environ else rows
+            return random(rows) if NOISE in os.environ else rows
 
         kind.forward = counted
 
@@ -113,7 +116,7 @@ def num_calls():
 def run_chats(arguments, folder):
     """As run_way(), of chats with images and videos."""
     family = tiny_models.FAMILIES[arguments.family]
-    flags = ["--dtype", arguments.dtype, "--enforce-eager", "--max-model-len", MAX_MODEL_LEN, "--enable-mm-embeds"]
+    flags = ["--trust-remote-code", "--dtype", arguments.dtype, "--enforce-eager", "--max-model-len", MAX_MODEL_LEN, "--enable-mm-embeds"]
     flags += ["--limit-mm-per-prompt", json.dumps(limits(family)), "--no-enable-prefix-caching"]
     flags += ["--tensor-parallel-size", arguments.tensor_parallel_size, "--mm-encoder-tp-mode", arguments.mm_encoder_tp_mode]
     servers = engine_servers
@@ -187,7 +190,7 @@ def run_prompts(way, arguments, folder):
     data = of_rows(arguments.model) if way == "parts" else of_pixels()
     with way_options(way, arguments, folder) as options:
         engine = LLM(
-            arguments.model, dtype=arguments.dtype, enforce_eager=True, max_model_len=MAX_MODEL_LEN, mm_processor_cache_gb=0,
+            arguments.model, trust_remote_code=True, dtype=arguments.dtype, enforce_eager=True, max_model_len=MAX_MODEL_LEN, mm_processor_cache_gb=0,
             limit_mm_per_prompt=limits(family), enable_prefix_caching=False, mm_encoder_tp_mode=arguments.mm_encoder_tp_mode,
             tensor_parallel_size=arguments.tensor_parallel_size, **options,
         )  # fmt: skip
@@ -212,7 +215,8 @@ def child_environment(way, arguments, folder):
     calls = folder / "calls"
     calls.touch()
     path = [engine_servers.plugin_site(folder, "compare_text_with_vllm:watch_towers"), os.environ.get("PYTHONPATH", "")]
-    defaults = {"VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_LOGGING_LEVEL": "ERROR"}
+    # Latent attention of vLLM takes heads of published sizes alone.
+    defaults = {"VLLM_CPU_KVCACHE_SPACE": "1", "VLLM_LOGGING_LEVEL": "ERROR", "VLLM_MLA_DISABLE": "1"}
     if arguments.tensor_parallel_size > 1:  # of ranks that are bound to processors, each needs a memory node of its own
         defaults["VLLM_CPU_OMP_THREADS_BIND"] = "nobind"
     noise = {NOISE: "1"} if way == "noise" else {}

@@ -10,7 +10,10 @@ import tiny_models
 from conftest import MODEL
 
 torch = pytest.importorskip("torch")
+pytest.importorskip("transformers")
 
+from fovea_encoder import Engine  # noqa: E402
+from fovea_encoder.integrations import _vllm_seams as vllm_seams  # noqa: E402
 from fovea_encoder.integrations import vllm_plugin  # noqa: E402
 
 
@@ -26,12 +29,21 @@ class Model(torch.nn.Module):
         self.marked = modalities
         yield
 
-    def build(self, config):
+    def build(self, config, names=("visual",)):
         with self._mark_tower_model(config, {"image", "video"}):
-            self.visual = Built()
+            for name in names:
+                setattr(self, name, Built())
 
 
 Qwen3VL = type("Qwen3VLForConditionalGeneration", (Model,), {})
+
+
+def not_called(*values):
+    raise AssertionError("vLLM's method is called")
+
+
+InternVL = type("InternVLChatModel", (Model,), {"extract_feature": not_called})
+KimiVL = type("KimiVLForConditionalGeneration", (Model,), {"_process_image_input": not_called})
 
 
 @contextlib.contextmanager
@@ -67,10 +79,10 @@ def plugin(monkeypatch):
     return vllm_plugin
 
 
-def config_of(additional=None, limit=4, quantized=False, load_format="auto", tp_mode="weights", **more):
+def config_of(additional=None, limit=4, quantized=False, load_format="auto", tp_mode="weights", folder=MODEL, **more):
     limits = types.SimpleNamespace(get_limit_per_prompt=lambda _: limit, mm_encoder_tp_mode=tp_mode)
     model = types.SimpleNamespace(
-        model=str(MODEL), revision=None, dtype=torch.float32, quantization="fp8", get_multimodal_config=lambda: limits
+        model=str(folder), revision=None, dtype=torch.float32, quantization="fp8", get_multimodal_config=lambda: limits
     )
     values = {
         "additional_config": additional or {},
@@ -121,6 +133,7 @@ def test_the_environment_asks_for_it_too(plugin, monkeypatch):
         (Qwen3VL, {"quantized": True}, "quantised .fp8."),
         (Qwen3VL, {"load_format": "dummy"}, "dummy"),
         (Qwen3VL, {"lora_config": object()}, "LoRA"),
+        (type("InternVLChatModel", (Model,), {}), {}, "this vLLM has no InternVLChatModel.extract_feature"),
     ],
 )
 def test_what_it_cannot_replace_stays_with_a_line_in_the_log(plugin, caplog, kind, more, why):
@@ -133,9 +146,9 @@ def test_what_it_cannot_replace_stays_with_a_line_in_the_log(plugin, caplog, kin
 
 def test_every_model_that_it_takes_has_a_family_to_compare():
     def name(family):
-        return f"{family.classes}{'Thinker' if family.audio else ''}ForConditionalGeneration"
+        return family.architecture or f"{family.classes}{'Thinker' if family.audio else ''}ForConditionalGeneration"
 
-    assert set(vllm_plugin.MODELS) <= set(map(name, tiny_models.FAMILIES.values()))
+    assert {*vllm_plugin.MODELS, *vllm_seams.SEAMS} <= set(map(name, tiny_models.FAMILIES.values()))
 
 
 def test_a_tower_that_hears_is_left_to_vllm(plugin, caplog):
@@ -237,12 +250,11 @@ def patches_and_grids(engine):
 def test_ranks_that_share_the_weights_share_one_engine(rank_towers, engine):
     (first, other), sent = rank_towers("weights")
     patches, grids, expected = patches_and_grids(engine)
-    for _ in range(2):  # later calls know how wide rows are
-        assert torch.equal(first(patches, grids), expected)
-        assert torch.equal(other(patches, grids.tolist()), expected)
+    assert torch.equal(first(patches, grids), expected)
+    assert torch.equal(other(patches, grids.tolist()), expected)
     assert not sent
     with pytest.raises(RuntimeError, match="no weights have been loaded"):
-        other._loaded()
+        other.engine._loaded()
 
 
 def test_ranks_that_share_the_items_have_an_engine_each(rank_towers, engine):
@@ -267,3 +279,95 @@ def test_new_weights_take_the_place_of_old_ones_when_all_have_come(plugin, engin
     rows = tower(patches, grids)
     assert torch.allclose(rows[:, :hidden], 2 * expected[:, :hidden] - bias, atol=1e-5)
     assert torch.equal(rows[:, hidden:], expected[:, hidden:])
+
+
+IMAGENET = ((0.485, 0.456, 0.406), (0.229, 0.224, 0.225))
+
+
+def normalized(pictures, scaling):
+    """float32 [..., 3, height, width] of bytes [..., height, width, 3]."""
+    mean, deviation = (torch.tensor(part) for part in scaling)
+    return ((torch.from_numpy(pictures) / 255 - mean) / deviation).movedim(-1, -3).contiguous()
+
+
+def loaded_parts(kind, folder, parts, **more):
+    """A model whose modules got the tensors of the checkpoint in the folder, a module after the other."""
+    safetensors = pytest.importorskip("safetensors.torch")
+    model = kind()
+    model.build(config_of(ON, folder=folder, **more), parts)
+    stored = safetensors.load_file(folder / "model.safetensors")
+    for part in parts:
+        own = {name.removeprefix(f"{part}."): tensor for name, tensor in stored.items() if name.startswith(f"{part}.")}
+        assert getattr(model, part).load_weights(own.items()) == {"marker"}
+    return model
+
+
+@pytest.fixture(scope="module")
+def tiles():
+    return numpy.random.default_rng(2).integers(0, 256, (3, 56, 56, 3), dtype=numpy.uint8)
+
+
+CHAT = MODEL.parent / "internvl_chat"
+CHAT_PARTS = ("vision_model", "mlp1")
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+def test_an_engine_answers_for_a_tower_and_a_projector_of_tiles(plugin, tiles, dtype):
+    model = loaded_parts(InternVL, CHAT, CHAT_PARTS)
+    expected = torch.stack([item.torch() for item in Engine.from_pretrained(CHAT, device="cpu").encode(list(tiles))])
+    rows = model.extract_feature(normalized(tiles, IMAGENET).to(dtype))
+    assert rows.shape == (3, 4, 48)
+    assert torch.equal(rows, expected)
+    with pytest.raises(RuntimeError, match="vLLM calls mlp1 in a way that is not known"):
+        model.mlp1(rows)
+
+
+def test_pixels_that_were_no_bytes_are_refused(plugin, tiles):
+    model = loaded_parts(InternVL, CHAT, CHAT_PARTS)
+    pixels = normalized(tiles, IMAGENET)
+    for wrong in (pixels + 0.005, pixels * 2, torch.full_like(pixels, 3.0)):
+        with pytest.raises(ValueError, match="expected pixels that were bytes"):
+            model.extract_feature(wrong)
+
+
+def test_it_has_no_rows_before_both_modules_have_come(plugin, tiles):
+    model = InternVL()
+    model.build(config_of(ON, folder=CHAT), CHAT_PARTS)
+    with pytest.raises(RuntimeError, match="no weights have been loaded"):
+        model.extract_feature(normalized(tiles, IMAGENET))
+    model.mlp1.load_weights([("0.weight", torch.ones(512))])
+    with pytest.raises(RuntimeError, match="holds no vision tower"):
+        model.extract_feature(normalized(tiles, IMAGENET))
+
+
+def test_an_engine_answers_for_a_tower_and_a_projector_of_patches(plugin):
+    folder = MODEL.parent / "kimi_vl_table"
+    model = loaded_parts(KimiVL, folder, ("vision_tower", "multi_modal_projector"))
+    random = numpy.random.default_rng(4)
+    images = [random.integers(0, 256, (*size, 3), dtype=numpy.uint8) for size in ((56, 84), (28, 56))]
+    engine = Engine.from_pretrained(folder, device="cpu")
+    patches = [normalized(image, vllm_seams.read_scaling(str(folder))).unfold(1, 14, 14).unfold(2, 14, 14) for image in images]
+    values = torch.cat([patch.permute(1, 2, 0, 3, 4).reshape(-1, 3, 14, 14) for patch in patches])
+    rows = model._process_image_input({"pixel_values": values, "image_grid_hws": torch.tensor([[4, 6], [2, 4]])})
+    assert [len(part) for part in rows] == [6, 2]
+    for part, item in zip(rows, engine.encode(images)):
+        assert torch.equal(part, item.torch())
+
+
+def test_ranks_share_one_engine_of_several_modules(plugin, monkeypatch, tiles):
+    sent, models = [], []
+    for is_first in (True, False):
+        monkeypatch.setattr(sys.modules["vllm.distributed"], "get_tp_group", lambda: Rank(sent, is_first))
+        # vLLM divides calls of the tower, which it does not make
+        models.append(loaded_parts(InternVL, CHAT, CHAT_PARTS, tp_mode="data"))
+    rows = [model.extract_feature(normalized(tiles, IMAGENET)) for model in models]
+    assert torch.equal(*rows)
+    assert not sent
+
+
+@pytest.mark.parametrize("scaling", [IMAGENET, ((0.5,) * 3, (0.5,) * 3)])
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16])
+def test_every_byte_comes_back(scaling, dtype):
+    bytes_of = numpy.arange(256, dtype=numpy.uint8).repeat(3).reshape(16, 16, 3)
+    assert numpy.array_equal(vllm_seams.picture_bytes(normalized(bytes_of, scaling).to(dtype), scaling), bytes_of)
+    assert numpy.array_equal(vllm_seams.picture_bytes(torch.from_numpy(bytes_of).movedim(-1, 0), scaling), bytes_of)

@@ -10,6 +10,9 @@ QUESTION = "describe these pictures"
 # What stands for an image or a video in a prompt.
 QWEN = {"image": "<|vision_start|><|image_pad|><|vision_end|>", "video": "<|vision_start|><|video_pad|><|vision_end|>"}
 GLM = {"image": "<|begin_of_image|><|image|><|end_of_image|>", "video": "<|begin_of_video|><|video|><|end_of_video|>"}
+INTERNVL = {"image": "<IMG_CONTEXT>", "video": "<video>"}
+INTERNVL_CHAT = {"image": "<image>", "video": "<video>"}
+KIMI = {"image": "<|media_start|>image<|media_content|><|media_pad|><|media_end|>"}
 # Images and videos of a prompt, by their places above.
 PROMPTS = [
     ([0], []), ([1], []), ([2], []), ([3], []), ([0, 2], []), ([3, 1, 0, 2], []), ([], [0]), ([], [1]), ([], [0, 1]), ([1, 3], [0]),
@@ -31,7 +34,7 @@ def media():
 
 
 def prompt_text(num_images, num_videos, placeholders=QWEN):
-    media = placeholders["image"] * num_images + placeholders["video"] * num_videos
+    media = placeholders["image"] * num_images + placeholders.get("video", "") * num_videos
     return f"<|im_start|>user\n{media}{QUESTION}<|im_end|>\n"
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from typing import Any, Dict
+from typing import Any, Dict, List, Tuple
 
 import torch
 from transformers.utils.hub import cached_file
@@ -11,21 +11,36 @@ from transformers.utils.hub import cached_file
 from .._engine import Engine
 from .._pixel_values import pixel_values
 
+Items = Tuple[List[Any], List[Any]]
+"""Images and videos of an engine."""
 
-def rows_of_patches(engine: Engine, patches: torch.Tensor, grid_thw: Any, dtype: torch.dtype) -> torch.Tensor:
-    """Rows [rows, width] of all items, in `dtype` and on the device of the patches. `patches`
-    [patches, C * T * P * P] are bytes or normalised floats, `grid_thw` [items, 3]. An engine on a GPU reads
-    bytes there; floats pass through host memory."""
-    stay = patches.is_cuda and patches.dtype == torch.uint8 and engine.device.startswith("cuda")
-    values = (patches if stay else patches.cpu()).detach().contiguous()
+
+def items_of_patches(engine: Engine, patches: torch.Tensor, grid_thw: Any) -> Items:
+    """Items of patches [patches, C * T * P * P], bytes or normalised floats, and of `grid_thw` [items, 3]. An engine on a
+    GPU reads bytes there; floats pass through host memory."""
     # A grid does not tell an image from two frames: as frames both are read as they are.
-    inputs: Dict[str, Any] = {"pixel_values_videos": values, "video_grid_thw": grid_thw}
-    _, videos = pixel_values(inputs)
-    planned = engine.plan_items(videos=videos)
+    return [], pixel_values({"pixel_values_videos": readable(engine, patches), "video_grid_thw": grid_thw})[1]
+
+
+def items_of_images(engine: Engine, patches: torch.Tensor, grid_thw: Any) -> Items:
+    """As items_of_patches(), of families that take no videos."""
+    return pixel_values({"pixel_values": readable(engine, patches), "image_grid_thw": grid_thw})[0], []
+
+
+def readable(engine: Engine, patches: torch.Tensor) -> torch.Tensor:
+    """Patches where the engine reads them."""
+    stay = patches.is_cuda and patches.dtype == torch.uint8 and engine.device.startswith("cuda")
+    return (patches if stay else patches.cpu()).detach().contiguous()
+
+
+def rows_of_items(engine: Engine, items: Items, dtype: torch.dtype, device: torch.device) -> Tuple[torch.Tensor, List[int]]:
+    """Rows [rows, width] of all items, images first, in `dtype` on `device`, and how many each item has."""
+    images, videos = items
+    planned = engine.plan_items(images=images, videos=videos)
     counts = [count or 0 for count in planned.rows]  # the call tells what is wrong with an item without rows
-    rows = torch.empty(sum(counts), engine.width, dtype=dtype, device=patches.device)
+    rows = torch.empty(sum(counts), engine.width, dtype=dtype, device=device)
     engine.encode_into(planned, out=rows.split(counts))
-    return rows
+    return rows, counts
 
 
 def checkpoint_folder(name: str, revision: Any) -> str:

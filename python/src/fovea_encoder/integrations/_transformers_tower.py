@@ -9,7 +9,7 @@ import torch
 from transformers.modeling_outputs import BaseModelOutputWithPooling
 
 from .._engine import Engine
-from ._patches import checkpoint_folder, rows_of_patches
+from ._patches import checkpoint_folder, items_of_patches, rows_of_items
 
 # Models whose tower is `model.visual`, called as visual(patches, grid_thw). Source: get_image_features()
 # and get_video_features() of each, transformers 5.24.
@@ -40,7 +40,8 @@ class EngineTower(torch.nn.Module):  # type: ignore[misc,unused-ignore]
         """@param hidden_states patches of all items, one after the other."""
         if self.training:
             raise RuntimeError("Fovea's tower has no gradients: call restore() before the model is trained")
-        rows = rows_of_patches(self.engine, hidden_states, grid_thw, self.dtype)
+        items = items_of_patches(self.engine, hidden_states, grid_thw)
+        rows = rows_of_items(self.engine, items, self.dtype, hidden_states.device)[0]
         hidden = self.engine.hidden
         main, *deepstack = (rows[:, begin : begin + hidden] for begin in range(0, self.engine.width, hidden))
         output = BaseModelOutputWithPooling(pooler_output=main)

@@ -1,38 +1,93 @@
-"""The module in the place of vLLM's vision tower. Needs vLLM and torch."""
+"""Modules in the place of those that vLLM's models compute rows with. Needs vLLM and torch."""
 
 from __future__ import annotations
 
 import logging
-from typing import Any, Dict, Iterable, Optional, Set, Tuple
+from typing import Any, Callable, Dict, Iterable, List, Optional, Set, Tuple
 
 import torch
 
 from .._engine import Engine
 from .._error import Error
-from ._patches import checkpoint_folder, rows_of_patches
+from ._patches import Items, checkpoint_folder, items_of_patches, rows_of_items
 
 _logger = logging.getLogger("fovea.vllm")
 
 
-class EngineTower(torch.nn.Module):  # type: ignore[misc,unused-ignore]
-    """Rows of an engine as `visual(patches, grid_thw)` of vLLM returns them. `built` is vLLM's tower on
-    the meta device: it answers what others ask a tower for (`spatial_merge_size`, `out_hidden_size`).
+class TowerEngine:
+    """The engine of a model in vLLM, made of the tensors that vLLM's loader hands over.
 
-    Ranks of tensor parallelism: with `--mm-encoder-tp-mode data` vLLM gives each of them items of its own. With
-    `weights` it gives all of them the same ones, so that one rank has an engine and the others its rows."""
+    `shared_by`: the ranks of tensor parallelism that are given the same items, of which the first one has an engine and
+    the others get its rows; None: each rank encodes what it is given."""
 
-    def __init__(self, built: torch.nn.Module, model_config: Any, options: Dict[str, Any]) -> None:
-        super().__init__()
-        self.__dict__["_built"] = built  # no module of this one: it has no weights that could be loaded
-        # Data-parallel sharding asks the tower for the type of its parameters.
-        self.marker = torch.nn.Parameter(torch.empty(0, dtype=model_config.dtype, device="cpu"), requires_grad=False)
-        self._folder = checkpoint_folder(model_config.model, model_config.revision)
+    def __init__(self, model_config: Any, options: Dict[str, Any], shared_by: Any) -> None:
+        self.dtype = model_config.dtype
+        self.folder = checkpoint_folder(model_config.model, model_config.revision)
         self._options = options
         self._tensors: Dict[str, torch.Tensor] = {}
         self._engine: Optional[Engine] = None
         self._problem = "no weights have been loaded"
-        self._group = _group_of_one_engine(model_config)
-        self._width: Optional[int] = None  # of rows, when the ranks of the group have agreed on it
+        self._group = shared_by
+
+    def load(self, weights: Iterable[Tuple[str, torch.Tensor]]) -> None:
+        """Takes tensors under the names of the checkpoint. The engine is made as soon as none is missing.
+        @raises Error for misshapen and unusable ones, and for wrong options."""
+        if self._group is not None and not self._group.is_first_rank:
+            for _ in weights:  # the loader goes on when they have been taken
+                pass
+            return
+        self._tensors.update(weights)
+        try:
+            self._engine = self._make_engine()
+        except Error as error:
+            if error.code != "not_found":
+                raise
+            self._problem = str(error)
+        else:
+            self._tensors.clear()
+
+    def _make_engine(self) -> Engine:
+        from vllm.platforms import current_platform
+
+        defaults: Dict[str, Any] = {"device": "cpu"}
+        if current_platform.is_cuda():
+            defaults["device"] = f"cuda:{torch.cuda.current_device()}"
+        engine = Engine.from_weights(self.folder, self._tensors, **{**defaults, **self._options})
+        engine.warm_up()  # what it captures is there when vLLM measures memory
+        _logger.info("%r computes the vision tower", engine)
+        return engine
+
+    def rows(self, items: Callable[[Engine], Items], device: torch.device) -> Tuple[torch.Tensor, List[int]]:
+        """Rows [rows, width] of the items on `device`, and how many each item has. Called by all ranks: one that fails
+        ends vLLM, and with it those that wait."""
+        if self._group is None or self._group.is_first_rank:
+            engine = self._loaded()
+            rows, counts = rows_of_items(engine, items(engine), self.dtype, device)
+            if self._group is None:
+                return rows, counts
+            self._group.broadcast_object((counts, rows.shape[1]))
+            return self._group.broadcast(rows), counts
+        counts, width = self._group.broadcast_object()
+        return self._group.broadcast(torch.empty(sum(counts), width, dtype=self.dtype, device=device)), counts
+
+    def _loaded(self) -> Engine:
+        if self._engine is None:
+            raise RuntimeError(f"Fovea's vision tower: {self._problem}")
+        return self._engine
+
+
+class EnginePart(torch.nn.Module):  # type: ignore[misc,unused-ignore]
+    """A module whose tensors go to the engine, and that is not called: an engine computes all parts at once. `built` is
+    vLLM's module on the meta device: it answers what others ask for (`spatial_merge_size`, `out_hidden_size`)."""
+
+    prefix = ""  # of its tensors in the checkpoint: the name that the model gives it, and a dot
+
+    def __init__(self, built: torch.nn.Module, engine: TowerEngine) -> None:
+        super().__init__()
+        self.__dict__["_built"] = built  # no module of this one: it has no weights that could be loaded
+        self.engine = engine
+        # Data-parallel sharding asks the tower for the type of its parameters.
+        self.marker = torch.nn.Parameter(torch.empty(0, dtype=engine.dtype, device="cpu"), requires_grad=False)
 
     def __getattr__(self, name: str) -> Any:
         try:
@@ -45,69 +100,31 @@ class EngineTower(torch.nn.Module):  # type: ignore[misc,unused-ignore]
         return self.marker.dtype
 
     def load_weights(self, weights: Iterable[Tuple[str, torch.Tensor]]) -> Set[str]:
-        """Takes tensors of the tower; vLLM calls it for every file that has some. The engine is made as soon
-        as none is missing. @raises Error for misshapen and unusable ones, and for wrong options."""
-        if self._group is not None and not self._group.is_first_rank:
-            for _ in weights:  # the loader goes on when they have been taken
-                pass
-            return {"marker"}
-        self._tensors.update((f"visual.{name}", tensor) for name, tensor in weights)
-        try:
-            self._engine = self._make_engine()
-        except Error as error:
-            if error.code != "not_found":
-                raise
-            self._problem = str(error)
-        else:
-            self._tensors.clear()
+        """vLLM calls it for every file that has some tensors of the module. @raises Error as TowerEngine.load()."""
+        self.engine.load((self.prefix + name, tensor) for name, tensor in weights)
         return {"marker"}
 
-    def _make_engine(self) -> Engine:
-        from vllm.platforms import current_platform
+    def forward(self, *values: Any, **more: Any) -> Any:
+        raise RuntimeError(f"Fovea's vision tower: vLLM calls {self.prefix[:-1]} in a way that is not known")
 
-        defaults: Dict[str, Any] = {"device": "cpu"}
-        if current_platform.is_cuda():
-            defaults["device"] = f"cuda:{torch.cuda.current_device()}"
-        engine = Engine.from_weights(self._folder, self._tensors, **{**defaults, **self._options})
-        engine.warm_up()  # what it captures is there when vLLM measures memory
-        _logger.info("%r computes the vision tower", engine)
-        return engine
+
+class EngineTower(EnginePart):
+    """Rows of an engine as `visual(patches, grid_thw)` of vLLM returns them."""
 
     def forward(self, x: torch.Tensor, grid_thw: Any, **unknown: Any) -> torch.Tensor:
         """`x` [patches, C * T * P * P] of all items, bytes or normalised floats; `grid_thw` [items, 3].
         Returns [rows, hidden * (1 + levels)] on the device of `x`."""
         if unknown:
             raise TypeError(f"Fovea's vision tower takes patches and grids, got {', '.join(unknown)} too")
-        if self._group is None:
-            return self._encode(x, grid_thw)
-        return self._encode_once(self._group, x, grid_thw)
-
-    def _encode(self, x: torch.Tensor, grid_thw: Any) -> torch.Tensor:
-        return rows_of_patches(self._loaded(), x, grid_thw, self.dtype)
-
-    def _encode_once(self, group: Any, x: torch.Tensor, grid_thw: Any) -> torch.Tensor:
-        """As forward(), called by all ranks. One that fails ends vLLM, and with it those that wait."""
-        if group.is_first_rank:
-            rows = self._encode(x, grid_thw)
-            if self._width is None:
-                self._width = group.broadcast_object(rows.shape[1])
-            return group.broadcast(rows)
-        if self._width is None:
-            self._width = group.broadcast_object()
-        num_rows = int(torch.as_tensor(grid_thw).prod(-1).sum()) // self.spatial_merge_size**2
-        return group.broadcast(torch.empty(num_rows, self._width, dtype=self.dtype, device=x.device))
-
-    def _loaded(self) -> Engine:
-        if self._engine is None:
-            raise RuntimeError(f"Fovea's vision tower: {self._problem}")
-        return self._engine
+        return self.engine.rows(lambda engine: items_of_patches(engine, x, grid_thw), x.device)[0]
 
 
-def _group_of_one_engine(model_config: Any) -> Any:
-    """The ranks of which the first encodes for all; None: each encodes what it is given."""
+def sharing_ranks(model_config: Any, are_items_divided: bool) -> Any:
+    """The ranks that are given the same items; None: there is one, or vLLM divides the items among them, which it does in
+    towers that are called as `visual`, with `--mm-encoder-tp-mode data`."""
     from vllm.distributed import get_tp_group
 
-    if model_config.get_multimodal_config().mm_encoder_tp_mode == "data":
+    if are_items_divided and model_config.get_multimodal_config().mm_encoder_tp_mode == "data":
         return None
     group = get_tp_group()
     return group if group.world_size > 1 else None

@@ -14,10 +14,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
-from typing import TYPE_CHECKING, Any, Callable, Dict, Iterator, Optional
-
-if TYPE_CHECKING:
-    from ._vllm_tower import EngineTower
+from typing import Any, ContextManager, Dict, Iterator, Optional
 
 _logger = logging.getLogger("fovea.vllm")
 _VARIABLE = "FOVEA_VLLM"
@@ -52,15 +49,9 @@ def register() -> None:
 
     @contextlib.contextmanager
     def marked(self: Any, vllm_config: Any, modalities: Any, **more: Any) -> Iterator[None]:
-        make_tower = _maker(self, vllm_config, modalities)
-        with original(self, vllm_config, modalities, **more):
-            if make_tower is None:
-                yield
-                return
-            from vllm.model_executor.models.utils import no_init_weights
-
-            with no_init_weights(self, make_tower):
-                yield
+        replaced = _replacement(self, vllm_config, modalities)
+        with original(self, vllm_config, modalities, **more), replaced:
+            yield
 
     marked.is_of_fovea = True  # type: ignore[attr-defined]
     SupportsMultiModal._mark_tower_model = marked
@@ -77,38 +68,61 @@ def _options(vllm_config: Any) -> Optional[Dict[str, Any]]:
     return dict(options)
 
 
-def _refusal(model: Any, vllm_config: Any) -> str:
+def _refusal(model: Any, seam: Any, vllm_config: Any) -> str:
     """Why the tower stays vLLM's; empty: it does not."""
+    from ._vllm_seams import SEAMS
+
     name = type(model).__name__
-    if name not in MODELS:
-        return f"expected a model of {', '.join(MODELS)}, got {name}"
+    if seam is None and name not in MODELS:
+        return f"expected a model of {', '.join((*MODELS, *SEAMS))}, got {name}"
     if vllm_config.quant_config is not None:
         return f"the checkpoint is quantised ({vllm_config.model_config.quantization})"
     if vllm_config.load_config.load_format == "dummy":
         return "--load-format dummy reads no weights"
     if getattr(vllm_config, "lora_config", None) is not None:
         return "LoRA changes weights that an engine has packed"
-    return ""
+    return "" if seam is None else seam.refusal(model)
 
 
-def _maker(model: Any, vllm_config: Any, modalities: Any) -> "Optional[Callable[[Any], EngineTower]]":
-    """What makes the tower out of the one that vLLM has built on meta; None: vLLM keeps its own."""
+def _replacement(model: Any, vllm_config: Any, modalities: Any) -> ContextManager[None]:
+    """In which an engine takes the place of what vLLM builds, on the meta device; one that does nothing if vLLM keeps its
+    own tower."""
+    own = contextlib.nullcontext()
     options = _options(vllm_config)
     if options is None:
-        return None
+        return own
     limits = vllm_config.model_config.get_multimodal_config()
     names = {modalities} if isinstance(modalities, str) else modalities
     if names == {"audio"}:
-        return None  # of a model with two towers, this is the other one
+        return own  # of a model with two towers, this is the other one
     if all(limits.get_limit_per_prompt(name) == 0 for name in names):
-        return None  # there is no tower at all
-    refusal = _refusal(model, vllm_config)
+        return own  # there is no tower at all
+    from ._vllm_seams import SEAMS
+
+    seam = SEAMS.get(type(model).__name__)
+    refusal = _refusal(model, seam, vllm_config)
     if refusal:
         _logger.warning("vLLM keeps its own vision tower: %s", refusal)
-        return None
-    from ._vllm_tower import EngineTower
-
+        return own
     if getattr(vllm_config.compilation_config, "cudagraph_mm_encoder", False):
         _logger.warning("cudagraph_mm_encoder is off: the engine has graphs of its own")
         vllm_config.compilation_config.cudagraph_mm_encoder = False
-    return lambda built: EngineTower(built, vllm_config.model_config, options)
+    return _replaced(model, seam, vllm_config.model_config, options)
+
+
+@contextlib.contextmanager
+def _replaced(model: Any, seam: Any, model_config: Any, options: Dict[str, Any]) -> Iterator[None]:
+    """Every module that is given to the model becomes a part of an engine."""
+    from vllm.model_executor.models.utils import no_init_weights
+
+    from ._vllm_tower import EnginePart, EngineTower, TowerEngine, sharing_ranks
+
+    engine = TowerEngine(model_config, options, sharing_ranks(model_config, are_items_divided=seam is None))
+    part = EngineTower if seam is None else EnginePart
+    with no_init_weights(model, lambda built: part(built, engine)):
+        yield
+    for name, module in model.named_children():
+        if isinstance(module, EnginePart):
+            module.prefix = f"{name}."
+    if seam is not None:
+        seam.install(model, engine)
