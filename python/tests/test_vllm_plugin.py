@@ -58,13 +58,39 @@ def no_init_weights(module, placeholder, *, targets=None):
         handle.remove()
 
 
+class CuMemBackend:
+    """vLLM's own way to sleep."""
+
+    def __init__(self):
+        self.calls = []
+
+    def suspend(self, level=1):
+        self.calls.append(level)
+
+    def resume(self, tags=None):
+        self.calls.append(tags)
+
+
+class Backends:
+    """SleepModeBackendFactory."""
+
+    named = {}
+
+    @classmethod
+    def register_backend(cls, name, module, kind):
+        assert name not in cls.named
+        cls.named[name] = (module, kind)
+
+
 @pytest.fixture
 def plugin(monkeypatch):
     monkeypatch.delenv("FOVEA_VLLM", raising=False)
+    monkeypatch.setattr(Backends, "named", {})
     parts = {
         "vllm.model_executor.models.interfaces": {"SupportsMultiModal": Model},
         "vllm.model_executor.models.utils": {"no_init_weights": no_init_weights},
         "vllm.platforms": {"current_platform": types.SimpleNamespace(is_cuda=lambda: False)},
+        "vllm.device_allocator.sleep_mode_backend": {"CuMemBackend": CuMemBackend, "SleepModeBackendFactory": Backends},
         "vllm.distributed": {"get_tp_group": lambda: types.SimpleNamespace(world_size=1)},
     }
     names = {".".join(name.split(".")[:i]) for name in parts for i in range(1, 5)}
@@ -79,11 +105,13 @@ def plugin(monkeypatch):
     return vllm_plugin
 
 
-def config_of(additional=None, limit=4, quantized=False, load_format="auto", tp_mode="weights", folder=MODEL, **more):
+def config_of(additional=None, limit=4, quantized=False, load_format="auto", tp_mode="weights", folder=MODEL, sleep=None, **more):
     limits = types.SimpleNamespace(get_limit_per_prompt=lambda _: limit, mm_encoder_tp_mode=tp_mode)
     model = types.SimpleNamespace(
         model=str(folder), revision=None, dtype=torch.float32, quantization="fp8", get_multimodal_config=lambda: limits
     )
+    if sleep is not None:
+        model.enable_sleep_mode, model.sleep_mode_backend, model.sleep_mode_offload_cudagraph = True, "cumem", sleep == "graphs too"
     values = {
         "additional_config": additional or {},
         "compilation_config": types.SimpleNamespace(cudagraph_mm_encoder=True),
@@ -371,3 +399,56 @@ def test_every_byte_comes_back(scaling, dtype):
     bytes_of = numpy.arange(256, dtype=numpy.uint8).repeat(3).reshape(16, 16, 3)
     assert numpy.array_equal(vllm_seams.picture_bytes(normalized(bytes_of, scaling).to(dtype), scaling), bytes_of)
     assert numpy.array_equal(vllm_seams.picture_bytes(torch.from_numpy(bytes_of).movedim(-1, 0), scaling), bytes_of)
+
+
+@pytest.fixture
+def backend(plugin, monkeypatch):
+    """As vLLM makes it when it sleeps for the first time."""
+    import importlib
+
+    path, name = Backends.named["fovea"]
+    monkeypatch.delitem(sys.modules, path, raising=False)
+    kind = getattr(importlib.import_module(path), name)
+    monkeypatch.delitem(sys.modules, path)
+    return kind()
+
+
+def test_the_engine_sleeps_with_vllm(plugin, backend, engine):
+    config = config_of(ON, sleep="weights")
+    tower = built(config).visual
+    assert config.model_config.sleep_mode_backend == "fovea"
+    tower.load_weights(tensors().items())
+    patches, grids, expected = patches_and_grids(engine)
+    assert torch.equal(tower(patches, grids), expected)
+
+    backend.suspend(1)
+    backend.resume(["kv_cache"])
+    with pytest.raises(RuntimeError, match="it sleeps"):
+        tower(patches, grids)
+    backend.resume(["weights"])
+    assert torch.equal(tower(patches, grids), expected)
+
+    backend.suspend(2)  # the weights come again
+    backend.resume()
+    with pytest.raises(RuntimeError, match="it sleeps"):
+        tower(patches, grids)
+    tower.load_weights(tensors().items())
+    assert torch.equal(tower(patches, grids), expected)
+    assert backend.calls == [1, ["kv_cache"], ["weights"], 2, None]
+
+
+def test_where_vllm_has_no_place_for_it_the_engine_stays_awake(plugin, caplog):
+    config = config_of(ON, sleep="graphs too")
+    tower = built(config).visual
+    assert config.model_config.sleep_mode_backend == "cumem"
+    assert "the engine keeps its memory while vLLM sleeps" in caplog.text
+    tower.load_weights(tensors().items())
+    assert not tower.engine._kept
+
+
+def test_a_vllm_that_does_not_sleep_leaves_no_tensors(plugin):
+    config = config_of(ON)
+    tower = built(config).visual
+    tower.load_weights(tensors().items())
+    assert not tower.engine._kept
+    assert not hasattr(config.model_config, "sleep_mode_backend")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from typing import Any, Callable, Dict, Iterable, List, Optional, Set, Tuple
+import weakref
+from typing import Any, Callable, ClassVar, Dict, Iterable, List, Optional, Set, Tuple
 
 import torch
 
@@ -18,16 +19,22 @@ class TowerEngine:
     """The engine of a model in vLLM, made of the tensors that vLLM's loader hands over.
 
     `shared_by`: the ranks of tensor parallelism that are given the same items, of which the first one has an engine and
-    the others get its rows; None: each rank encodes what it is given."""
+    the others get its rows; None: each rank encodes what it is given. `sleeps`: the tensors are kept, so that resume() can
+    make the engine again."""
 
-    def __init__(self, model_config: Any, options: Dict[str, Any], shared_by: Any) -> None:
+    living: ClassVar["weakref.WeakSet[TowerEngine]"] = weakref.WeakSet()
+
+    def __init__(self, model_config: Any, options: Dict[str, Any], shared_by: Any, sleeps: bool = False) -> None:
+        TowerEngine.living.add(self)
         self.dtype = model_config.dtype
         self.folder = checkpoint_folder(model_config.model, model_config.revision)
         self._options = options
-        self._tensors: Dict[str, torch.Tensor] = {}
+        self._tensors: Dict[str, torch.Tensor] = {}  # of an engine that is not complete yet
+        self._kept: Dict[str, torch.Tensor] = {}  # of the engine
         self._engine: Optional[Engine] = None
         self._problem = "no weights have been loaded"
         self._group = shared_by
+        self._sleeps = sleeps
 
     def load(self, weights: Iterable[Tuple[str, torch.Tensor]]) -> None:
         """Takes tensors under the names of the checkpoint. The engine is made as soon as none is missing.
@@ -44,7 +51,20 @@ class TowerEngine:
                 raise
             self._problem = str(error)
         else:
+            self._kept = {name: tensor.cpu() for name, tensor in self._tensors.items()} if self._sleeps else {}
             self._tensors.clear()
+
+    def suspend(self, keep_tensors: bool) -> None:
+        """Lets go of the engine and of its memory. Without `keep_tensors` load() has to bring all of them again."""
+        self._engine = None
+        self._problem = "it sleeps"
+        if not keep_tensors:
+            self._kept = {}
+
+    def resume(self) -> None:
+        """Makes the engine again of the tensors that were kept, if there are any."""
+        if self._engine is None and self._kept:
+            self.load(list(self._kept.items()))
 
     def _make_engine(self) -> Engine:
         from vllm.platforms import current_platform

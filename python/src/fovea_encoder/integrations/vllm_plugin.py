@@ -18,6 +18,7 @@ from typing import Any, ContextManager, Dict, Iterator, Optional
 
 _logger = logging.getLogger("fovea.vllm")
 _VARIABLE = "FOVEA_VLLM"
+_SLEEP_BACKEND = "fovea"  # of ModelConfig.sleep_mode_backend
 
 # Models whose tower is called as visual(patches, grid_thw) and answers [rows, hidden * (1 + levels)], with each of which
 # tools/compare_text_with_vllm.py was run.
@@ -55,6 +56,26 @@ def register() -> None:
 
     marked.is_of_fovea = True  # type: ignore[attr-defined]
     SupportsMultiModal._mark_tower_model = marked
+    _register_sleep_backend()
+
+
+def _register_sleep_backend() -> None:
+    """Names _vllm_sleep.py, which vLLM imports when it sleeps for the first time, if a model asks for it."""
+    try:
+        from vllm.device_allocator.sleep_mode_backend import SleepModeBackendFactory
+    except ImportError:
+        return  # before 0.30 vLLM calls its allocator
+    SleepModeBackendFactory.register_backend(_SLEEP_BACKEND, "fovea_encoder.integrations._vllm_sleep", "EngineBackend")
+
+
+def _join_sleep(model_config: Any) -> None:
+    """Has the engine sleep when vLLM does, where vLLM has a place for that. No flag of vLLM names a backend."""
+    if not getattr(model_config, "enable_sleep_mode", False):
+        return
+    if getattr(model_config, "sleep_mode_backend", None) != "cumem" or getattr(model_config, "sleep_mode_offload_cudagraph", False):
+        _logger.warning("the engine keeps its memory while vLLM sleeps")
+        return
+    model_config.sleep_mode_backend = _SLEEP_BACKEND
 
 
 def _options(vllm_config: Any) -> Optional[Dict[str, Any]]:
@@ -107,6 +128,7 @@ def _replacement(model: Any, vllm_config: Any, modalities: Any) -> ContextManage
     if getattr(vllm_config.compilation_config, "cudagraph_mm_encoder", False):
         _logger.warning("cudagraph_mm_encoder is off: the engine has graphs of its own")
         vllm_config.compilation_config.cudagraph_mm_encoder = False
+    _join_sleep(vllm_config.model_config)
     return _replaced(model, seam, vllm_config.model_config, options)
 
 
@@ -117,7 +139,12 @@ def _replaced(model: Any, seam: Any, model_config: Any, options: Dict[str, Any])
 
     from ._vllm_tower import EnginePart, EngineTower, TowerEngine, sharing_ranks
 
-    engine = TowerEngine(model_config, options, sharing_ranks(model_config, are_items_divided=seam is None))
+    engine = TowerEngine(
+        model_config,
+        options,
+        sharing_ranks(model_config, are_items_divided=seam is None),
+        sleeps=getattr(model_config, "sleep_mode_backend", None) == _SLEEP_BACKEND,
+    )
     part = EngineTower if seam is None else EnginePart
     with no_init_weights(model, lambda built: part(built, engine)):
         yield
