@@ -42,11 +42,15 @@ CALLS, NOISE = "FOVEA_TOWER_CALLS", "FOVEA_RANDOM_ROWS"  # variables of watch_to
 
 
 def limits(family):
-    return {kind: count for kind, count in (("image", 4), ("video", family.most_videos)) if count}
+    return {kind: count for kind, count in (("image", family.most_images), ("video", family.most_videos)) if count}
 
 
 def prompts(family):
-    return [(images, videos) for images, videos in text_prompts.PROMPTS if len(videos) <= family.most_videos]
+    return [
+        (images, videos)
+        for images, videos in text_prompts.PROMPTS
+        if len(images) <= family.most_images and len(videos) <= family.most_videos
+    ]
 
 
 def of_pixels():
@@ -116,7 +120,7 @@ def num_calls():
 def run_chats(arguments, folder):
     """As run_way(), of chats with images and videos."""
     family = tiny_models.FAMILIES[arguments.family]
-    flags = ["--trust-remote-code", "--dtype", arguments.dtype, "--enforce-eager", "--max-model-len", MAX_MODEL_LEN, "--enable-mm-embeds"]
+    flags = ["--dtype", arguments.dtype, "--enforce-eager", "--max-model-len", MAX_MODEL_LEN, "--enable-mm-embeds"]
     flags += ["--limit-mm-per-prompt", json.dumps(limits(family)), "--no-enable-prefix-caching"]
     flags += ["--tensor-parallel-size", arguments.tensor_parallel_size, "--mm-encoder-tp-mode", arguments.mm_encoder_tp_mode]
     servers = engine_servers
@@ -166,7 +170,8 @@ def way_options(way, arguments, folder):
                 "ec_connector_module_path": "fovea_encoder.integrations.vllm",
                 "ec_connector_extra_config": {"fovea_urls": [url]},
             }
-        yield {"ec_transfer_config": ECTransferConfig(ec_role="ec_consumer", **transfer)}
+        # With neither this cache nor that of prefixes vLLM 0.29 replaces the uuids under which rows are found.
+        yield {"ec_transfer_config": ECTransferConfig(ec_role="ec_consumer", **transfer), "mm_processor_cache_gb": 0.1}
 
 
 def prompt_of(family, images, videos, data, named):
@@ -190,9 +195,10 @@ def run_prompts(way, arguments, folder):
     data = of_rows(arguments.model) if way == "parts" else of_pixels()
     with way_options(way, arguments, folder) as options:
         engine = LLM(
-            arguments.model, trust_remote_code=True, dtype=arguments.dtype, enforce_eager=True, max_model_len=MAX_MODEL_LEN, mm_processor_cache_gb=0,
+            arguments.model, trust_remote_code=bool(family.vendor), dtype=arguments.dtype, enforce_eager=True,
+            max_model_len=MAX_MODEL_LEN, **{"mm_processor_cache_gb": 0, **options},
             limit_mm_per_prompt=limits(family), enable_prefix_caching=False, mm_encoder_tp_mode=arguments.mm_encoder_tp_mode,
-            tensor_parallel_size=arguments.tensor_parallel_size, **options,
+            tensor_parallel_size=arguments.tensor_parallel_size,
         )  # fmt: skip
         calls = num_calls()
         greedy = SamplingParams(temperature=0, max_tokens=NUM_TOKENS, ignore_eos=True, logprobs=1)

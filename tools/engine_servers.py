@@ -14,6 +14,7 @@ import socket
 import subprocess
 import sys
 import time
+import urllib.error
 import urllib.request
 
 import text_prompts
@@ -41,8 +42,11 @@ def content_parts():
 
 def post(url, **body):
     request = urllib.request.Request(url, json.dumps(body).encode(), {"Content-Type": "application/json"})
-    with urllib.request.urlopen(request, timeout=ANSWER_SECONDS) as answer:
-        return answer.read()
+    try:
+        with urllib.request.urlopen(request, timeout=ANSWER_SECONDS) as answer:
+            return answer.read()
+    except urllib.error.HTTPError as error:
+        raise RuntimeError(f"{url}: {error.code} {error.read().decode(errors='replace')[:2000]}") from None
 
 
 def end_of(log, lines=30):

@@ -74,3 +74,11 @@ def server(program):
     """The URL of a running `fovea serve`."""
     with served(program, MODEL) as url:
         yield url
+
+
+@pytest.fixture
+def plugin(monkeypatch):
+    """Fovea's plugin of vLLM, registered with stand-ins."""
+    import vllm_stand_ins
+
+    return vllm_stand_ins.install(monkeypatch)

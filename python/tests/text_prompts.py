@@ -12,6 +12,12 @@ QWEN = {"image": "<|vision_start|><|image_pad|><|vision_end|>", "video": "<|visi
 GLM = {"image": "<|begin_of_image|><|image|><|end_of_image|>", "video": "<|begin_of_video|><|video|><|end_of_video|>"}
 INTERNVL = {"image": "<IMG_CONTEXT>", "video": "<video>"}
 INTERNVL_CHAT = {"image": "<image>", "video": "<video>"}
+GEMMA = {"image": "<start_of_image>"}
+MISTRAL = {"image": "[IMG]"}
+PADDLE = {"image": "<|IMAGE_START|><|IMAGE_PLACEHOLDER|><|IMAGE_END|>"}
+LIGHTON = {"image": "<|image_pad|>"}
+PALI = {"image": ""}  # it is put in front
+COHERE = {"image": "<|IMG_PATCH|>"}
 KIMI = {"image": "<|media_start|>image<|media_content|><|media_pad|><|media_end|>"}
 # Images and videos of a prompt, by their places above.
 PROMPTS = [

@@ -35,7 +35,7 @@ def kimi_vl(config):
 
 def internvl_chat(config):
     """As kimi_vl()."""
-    vision, words = config["vision_config"], config["llm_config"]["hidden_size"]
+    vision, words = config["vision_config"], (config.get("llm_config") or config["text_config"])["hidden_size"]
     width, hidden, side = (vision[key] for key in ("hidden_size", "intermediate_size", "patch_size"))
     tower = "vision_model.embeddings"
     shapes = {f"{tower}.class_embedding": (1, 1, width), **linear(f"{tower}.patch_embedding", width, 3, side, side)}

@@ -6,7 +6,8 @@ with this package and which does nothing unless it is asked for:
 
 vLLM builds towers inside the context manager `_mark_tower_model` of its models, and on the meta device where a tower
 is not needed. Here it is not, either: what vLLM built stays on meta, and an engine made of the tensors that
-vLLM's loader read stands in its place. Source: vLLM 0.32, model_executor/models/interfaces.py and utils.py.
+vLLM's loader read stands in its place, or in that of several modules (_vllm_seams.py).
+Source: vLLM 0.32, model_executor/models/interfaces.py and utils.py.
 """
 
 from __future__ import annotations
@@ -64,7 +65,7 @@ def _register_sleep_backend() -> None:
     try:
         from vllm.device_allocator.sleep_mode_backend import SleepModeBackendFactory
     except ImportError:
-        return  # before 0.30 vLLM calls its allocator
+        return  # this vLLM calls its allocator itself
     SleepModeBackendFactory.register_backend(_SLEEP_BACKEND, "fovea_encoder.integrations._vllm_sleep", "EngineBackend")
 
 
@@ -102,7 +103,7 @@ def _refusal(model: Any, seam: Any, vllm_config: Any) -> str:
         return "--load-format dummy reads no weights"
     if getattr(vllm_config, "lora_config", None) is not None:
         return "LoRA changes weights that an engine has packed"
-    return "" if seam is None else seam.refusal(model)
+    return "" if seam is None else seam.refusal(model, vllm_config.model_config.hf_config)
 
 
 def _replacement(model: Any, vllm_config: Any, modalities: Any) -> ContextManager[None]:
@@ -146,10 +147,11 @@ def _replaced(model: Any, seam: Any, model_config: Any, options: Dict[str, Any])
         sleeps=getattr(model_config, "sleep_mode_backend", None) == _SLEEP_BACKEND,
     )
     part = EngineTower if seam is None else EnginePart
-    with no_init_weights(model, lambda built: part(built, engine)):
+    with no_init_weights(model, lambda built: built if isinstance(built, EnginePart) else part(built, engine)):
         yield
+    prefixes = {} if seam is None else seam.prefixes
     for name, module in model.named_children():
         if isinstance(module, EnginePart):
-            module.prefix = f"{name}."
+            module.prefix = prefixes.get(name, f"{name}.")
     if seam is not None:
         seam.install(model, engine)
