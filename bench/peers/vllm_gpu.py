@@ -117,12 +117,11 @@ def make_tower(arguments, vllm_config):
 
 def engine_in_place(model, arguments):
     """The module that Fovea's plugin would put in the place of model.visual, with its weights."""
-    from fovea_encoder.integrations._vllm_tower import EngineTower
+    from fovea_encoder.integrations._vllm_tower import EngineTower, TowerEngine
 
-    config = SimpleNamespace(
-        model=str(Path(arguments.config).parent), revision=None, dtype=torch.bfloat16,
-        get_multimodal_config=lambda: SimpleNamespace(mm_encoder_tp_mode="data"))
-    tower = EngineTower(model.visual, config, {})
+    config = SimpleNamespace(model=str(Path(arguments.config).parent), revision=None, dtype=torch.bfloat16)
+    tower = EngineTower(model.visual, TowerEngine(config, {}, None))
+    tower.prefix = "visual."
     tower.load_weights(model.visual.state_dict().items())
     return tower
 

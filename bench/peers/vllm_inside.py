@@ -61,9 +61,10 @@ def engine_in_place(model, folder, arguments):
     """The module that Fovea's plugin would have put in the place of model.visual."""
     import safetensors.torch
 
-    from fovea_encoder.integrations._vllm_tower import EngineTower
+    from fovea_encoder.integrations._vllm_tower import EngineTower, TowerEngine
 
-    tower = EngineTower(model.visual, model.model_config, {"threads": arguments.threads})
+    tower = EngineTower(model.visual, TowerEngine(model.model_config, {"threads": arguments.threads}, None))
+    tower.prefix = "visual."
     tensors = safetensors.torch.load_file(pathlib.Path(folder) / "model.safetensors")
     tower.load_weights((name.partition("visual.")[2], tensor) for name, tensor in tensors.items() if "visual." in name)
     return tower
