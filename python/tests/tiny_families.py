@@ -226,7 +226,7 @@ FAMILIES = {
     "pixtral": images_alone(
         "Llava", {**TEXT, "model_type": "mistral"}, PIXTRAL_VISION, MISTRAL, "Pixtral",
         config={"projector_hidden_act": "gelu", "vision_feature_layer": -1, "vision_feature_select_strategy": "full"},
-        image={"patch_size": {"height": 14, "width": 14}, "size": {"longest_edge": 140}, **CLIP},
+        image={"patch_size": {"height": 14, "width": 14}, "size": {"longest_edge": 280}, **CLIP},
         processor={"patch_size": 14, "spatial_merge_size": 1},
         roles={"image_token": "[IMG]", "image_break_token": "[IMG_BREAK]", "image_end_token": "[IMG_END]"},
         ids={"image_token_index": "[IMG]"},
