@@ -66,8 +66,8 @@ class CudaFp8AttentionTest : public ::testing::Test {
             naive(rounded), naive(magnitudes)};
   }
 
-  /// Weights are off by up to 2^-4 where they are rounded and by half of 6 % where 2^f is 1 + f; so is
-  /// their sum. Those below 2^-6 of a largest one of 2^4 may be lost, of up to 2^9 keys 2^-2 of
+  /// Weights are off by up to 2^-4 where they are rounded and by half of 6 % where 2^f is 1 + f; so
+  /// is their sum. Those below 2^-6 of a largest one of 2^4 may be lost, of up to 2^9 keys 2^-2 of
   /// them. Sums keep 13 bits, results 8.
   static void expect_close(const Result& result) {
     ASSERT_EQ(result.got.size(), result.want.size());

@@ -74,8 +74,9 @@ __device__ inline std::uint64_t advance_operand(std::uint64_t descriptor, int by
 //     them have below: far more than the operands have, unless d is the sum of many of one sign.
 //   wgmma_e4m3(float (&d)[N / 8][4], const std::uint32_t (&a)[4], std::uint64_t b,
 //              bool accumulate)
-//     d += a b, or d = a b without `accumulate`, of a in registers: lane l has rows l / 4 (a[0] and a[2]) and 8 further (a[1] and
-//     a[3]) of its warp, of these bytes 4 (l % 4) to 3 further (a[0], a[1]) and those 16 further.
+//     d += a b, or d = a b without `accumulate`, of a in registers: lane l has rows l / 4 (a[0] and
+//     a[2]) and 8 further (a[1] and a[3]) of its warp, of these bytes 4 (l % 4) to 3 further (a[0],
+//     a[1]) and those 16 further.
 //
 // Lane l of warp w holds in d[j] rows 16 w + l / 4 (first two) and 8 further (last two) of columns
 // 8 j + 2 (l % 4) and the next.
