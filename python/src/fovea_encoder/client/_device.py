@@ -60,7 +60,7 @@ class Run(NamedTuple):
 
 
 def parse_lent(response: Response, keys: Sequence[str]) -> Lent:
-    """What a reply says about these keys. @throws Error("corrupt_data") for what no server says."""
+    """What a reply says about these keys. @raises Error("corrupt_data") for what no server says."""
     try:
         document = response.json()
         memories = [
@@ -170,7 +170,7 @@ def _rounded(size: int) -> int:
 
 def copy_lent(response: Response, keys: Sequence[str], mappings: Mappings) -> Dict[str, Any]:
     """Copies the rows that a reply lends, and closes it. What was copied while it was lent is right.
-    @throws Error("deadline") if that took too long, Error("unavailable") if the server has ended."""
+    @raises Error("deadline") if that took too long, Error("unavailable") if the server has ended."""
     try:
         lent = parse_lent(response, keys)
         tensors = mappings.copy(lent)

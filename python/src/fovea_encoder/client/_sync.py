@@ -257,7 +257,7 @@ def _read_body(
 
 
 def _patience(request: Request) -> float:
-    """Seconds until the deadline. @throws TimeoutError behind it."""
+    """Seconds until the deadline. @raises TimeoutError behind it."""
     seconds = request.remaining()
     if seconds <= 0:
         raise TimeoutError

@@ -183,20 +183,14 @@ __device__ void store_e4m3(const SlabOfHeads& slab) {
     *reinterpret_cast<uint4*>(to + Layout::key_offset(w.head_dim, block, place)) = {low.x, low.y,
                                                                                     high.x, high.y};
   });
+  static_assert(Layout::kRows == 16, "a column of a slab");
   for_each_piece<8>(slab.heads, w.head_dim / 8 + 1, [&](int head, int block, int i) {
     const int dim = block * 8 + i;
-    std::uint32_t words[Layout::kRows / 4];
-#pragma unroll
-    for (int row = 0; row < Layout::kRows; row += 2) {
-      const auto value = [&](int at) {
-        if (at < slab.lead || at >= slab.valid_rows || dim > w.head_dim) return 0.0f;
-        return dim == w.head_dim ? 1.0f : __bfloat162float(slab.rows.at(at, 2, head)[dim]);
-      };
-      const std::uint32_t pair = pack_e4m3(value(row), value(row + 1));
-      words[row / 4] = row % 4 == 0 ? pair : words[row / 4] | pair << 16;
-    }
     std::byte* const to = Layout::values(w, slab.first_head + head, slab.number);
-    *reinterpret_cast<uint4*>(to + dim * Layout::kRows) = {words[0], words[1], words[2], words[3]};
+    *reinterpret_cast<uint4*>(to + dim * Layout::kRows) = sixteen_e4m3([&](int row) {
+      if (row < slab.lead || row >= slab.valid_rows || dim > w.head_dim) return 0.0f;
+      return dim == w.head_dim ? 1.0f : __bfloat162float(slab.rows.at(row, 2, head)[dim]);
+    });
   });
 }
 

@@ -10,10 +10,7 @@ bool has_attention_wgmma(const AttentionWork& work) {
 
 void launch_attention_wgmma(CudaStream& stream, const AttentionWork& work, int num_sms) {
   if (work.format == HeadFormat::kE4M3) return launch_attention_e4m3(stream, work, num_sms);
-  const DeviceGuard guard(stream.device_index());
-  HopperHeadDims::choose(work.head_dim, [&](auto dim) {
-    hopper_attention::launch_dim<HeadFormat::kBf16, dim>(stream, work, num_sms);
-  });
+  hopper_attention::launch_format<HeadFormat::kBf16>(stream, work, num_sms);
 }
 
 }  // namespace fovea::cuda

@@ -129,7 +129,7 @@ class Consumer {
   /// The next item: all its keys and values, then the result.
   __device__ void run() {
     wait_for(s_.queries_full[queries_.stage], queries_.phase);
-    ptx::fence_proxy_async();  // queries came by ordinary copies
+    ptx::fence_proxy_async();  // queries of bf16 came by ordinary copies
     const Item& item = s_.items[queries_.stage];
     typename P::Out out;
     attend((item.num_keys + P::kKeys - 1) / P::kKeys, out);
@@ -316,6 +316,13 @@ void launch_dim(CudaStream& stream, const AttentionWork& w, int num_sms) {
       return launch_plan<Plan<kFormat, kDim, 3>>(stream, w, num_sms);
   }
   launch_plan<Plan<kFormat, kDim, 2>>(stream, w, num_sms);
+}
+
+template <HeadFormat kFormat>
+void launch_format(CudaStream& stream, const AttentionWork& w, int num_sms) {
+  const DeviceGuard guard(stream.device_index());
+  HopperHeadDims::choose(w.head_dim,
+                         [&](auto dim) { launch_dim<kFormat, dim>(stream, w, num_sms); });
 }
 
 }  // namespace fovea::cuda::hopper_attention

@@ -32,6 +32,18 @@ __device__ inline uint2 eight_e4m3(const uint4& numbers) {
   return {four(numbers.x, numbers.y), four(numbers.z, numbers.w)};
 }
 
+/// value(0) to value(15) in E4M3, the first in the lowest byte.
+template <class Value>
+__device__ uint4 sixteen_e4m3(const Value& value) {
+  std::uint32_t words[4];
+#pragma unroll
+  for (int i = 0; i < 16; i += 2) {
+    const std::uint32_t pair = pack_e4m3(value(i), value(i + 1));
+    words[i / 4] = i % 4 == 0 ? pair : words[i / 4] | pair << 16;
+  }
+  return {words[0], words[1], words[2], words[3]};
+}
+
 /// What the scale and the norm of a row are taken from.
 struct RowExtent {
   float largest = 0.0f;  ///< magnitude

@@ -252,19 +252,12 @@ class E4M3Store {
 
   /// A column of values, or of what stands behind them, with zeros around rows [from, to).
   __device__ static uint4 column(const std::byte* buffer, int col, int from, int to) {
-    std::uint32_t words[kWarpRows / 4];
-#pragma unroll
-    for (int row = 0; row < kWarpRows; row += 2) {
-      const auto value = [&](int at) {
-        if (col > kDim || at < from || at >= to) return 0.0f;
-        return col == kDim ? 1.0f
-                           : __bfloat162float(*reinterpret_cast<const __nv_bfloat16*>(
-                                 buffer + (at * P::kChunkStride + col) * 2));
-      };
-      const std::uint32_t pair = pack_e4m3(value(row), value(row + 1));
-      words[row / 4] = row % 4 == 0 ? pair : words[row / 4] | pair << 16;
-    }
-    return {words[0], words[1], words[2], words[3]};
+    return sixteen_e4m3([&](int row) {
+      if (col > kDim || row < from || row >= to) return 0.0f;
+      return col == kDim ? 1.0f
+                         : __bfloat162float(*reinterpret_cast<const __nv_bfloat16*>(
+                               buffer + (row * P::kChunkStride + col) * 2));
+    });
   }
 
   int row_ = 0;
