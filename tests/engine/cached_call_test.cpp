@@ -1,21 +1,18 @@
 // Equal items are encoded once, and their rows are those of a call without a cache, whichever
-// memory they stay in. The device memory of a CPU is host memory.
+// memory they stay in.
 #include <gtest/gtest.h>
 
 #include <filesystem>
 #include <fstream>
-#include <iterator>
 #include <mutex>
 #include <random>
 #include <set>
 #include <thread>
 
 #include "core/check.h"
-#include "engine/cached/noise.h"
+#include "engine/cached/cached_calls.h"
 #include "engine/rows/host_room.h"
-#include "fovea/fovea.h"
 #include "support/expect_error.h"
-#include "support/golden.h"
 #include "support/temporary_directory.h"
 
 namespace fovea {
@@ -24,82 +21,10 @@ namespace {
 namespace fs = std::filesystem;
 using test::noise;
 
-constexpr std::int64_t kAmple = std::int64_t{64} << 20;
-
-/// What the cache has to keep rows in.
-struct Memory {
-  std::int64_t device_bytes = 0;
-  std::int64_t host_bytes = 0;
-};
-
-constexpr Memory kHost{0, kAmple};
-constexpr Memory kDevice{kAmple, 0};
-
-std::string name_of(const Memory& memory) { return memory.device_bytes > 0 ? "device" : "host"; }
-
-Engine load(const std::string& model, const Memory& memory, EngineOptions options = {}) {
-  options.device = "cpu";
-  options.num_threads = 2;
-  options.encoder_cache_bytes = memory.host_bytes;
-  options.encoder_device_cache_size = memory.device_bytes;
-  return Engine::load(model, options);
-}
-
-Engine load(const Memory& memory, const EngineOptions& options = {}) {
-  return load(test::golden_folder("qwen3_vl", "golden.safetensors"), memory, options);
-}
-
-void expect_same_items(std::span<const Embedding> got, std::span<const Embedding> expected) {
-  ASSERT_EQ(got.size(), expected.size());
-  for (std::size_t i = 0; i < got.size(); ++i) {
-    EXPECT_EQ(got[i].data, expected[i].data) << i;
-    EXPECT_EQ(got[i].rows, expected[i].rows);
-    EXPECT_EQ(got[i].width, expected[i].width);
-    EXPECT_EQ(got[i].dtype, expected[i].dtype);
-    EXPECT_EQ(got[i].name, expected[i].name);
-    EXPECT_EQ(got[i].modality, expected[i].modality);
-    EXPECT_EQ(got[i].grid_thw, expected[i].grid_thw);
-    EXPECT_EQ(got[i].retained, expected[i].retained);
-    EXPECT_EQ(got[i].timestamps, expected[i].timestamps);
-    EXPECT_EQ(got[i].num_frames, expected[i].num_frames);
-    EXPECT_EQ(got[i].source_width_px, expected[i].source_width_px);
-    EXPECT_EQ(got[i].resized_height_px, expected[i].resized_height_px);
-    EXPECT_EQ(got[i].error.has_value(), expected[i].error.has_value());
-  }
-}
-
-std::int64_t encoded(const Engine& engine) {
-  const Stats stats = engine.stats();
-  return stats.graph_hits + stats.graph_partial + stats.graph_misses;
-}
-
-fs::path image_path() {
-  return fs::path(FOVEA_TEST_GOLDEN_DIR) / "qwen3_vl/images/photo_180x180.jpg";
-}
-
-/// Of another image.
-fs::path other_path() { return image_path().parent_path() / "noise_101x61.png"; }
-
-std::vector<std::uint8_t> bytes_of(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
-/// An image of which only the header is whole.
-MediaItem half_an_image(const std::string& name) {
-  std::vector<std::uint8_t> jpeg = bytes_of(image_path());
-  jpeg.resize(jpeg.size() / 2);
-  return image_bytes(std::move(jpeg), name);
-}
-
-std::vector<MediaItem> three_of_two() {
-  return {noise(64, 96, 1), noise(96, 64, 2), noise(64, 96, 1)};
-}
-
 class CachedCall : public ::testing::TestWithParam<Memory> {
  protected:
   [[nodiscard]] static Engine load_ample(const EngineOptions& options = {}) {
-    return load(GetParam(), options);
+    return load_with_cache(GetParam(), options);
   }
   /// Where no row fits in.
   [[nodiscard]] static Memory tiny() {
@@ -152,7 +77,7 @@ TEST_P(CachedCall, TellsWhereTheRowsOfEachItemComeFrom) {
   const std::vector<Embedding> past = engine.encode(items, {.enforce_eager = true});
   EXPECT_EQ(past[0].cache, CacheUse::kNotAsked);
   EXPECT_EQ(past[0].graph, GraphUse::kMiss);
-  EXPECT_EQ(load(tiny()).encode(items)[0].cache, CacheUse::kBypass);
+  EXPECT_EQ(load_with_cache(tiny()).encode(items)[0].cache, CacheUse::kBypass);
 }
 
 TEST_P(CachedCall, EncodesAnImageOnceWhateverDtypeItIsWantedIn) {
@@ -254,7 +179,7 @@ TEST_P(CachedCall, ADestinationThatIsTooSmallFailsNoOtherItem) {
 }
 
 TEST_P(CachedCall, SharesAnItemThatIsLargerThanItsMemory) {
-  Engine engine = load(tiny());
+  Engine engine = load_with_cache(tiny());
   const std::vector<MediaItem> items(2, noise(64, 64, 1));
   const std::vector<Embedding> expected = engine.encode(items, {.use_cache = false});
   expect_same_items(engine.encode(items), expected);
@@ -314,7 +239,7 @@ TEST_P(CachedCall, KeepsVideosBeforeTheyArePruned) {
   EXPECT_EQ(stats.hits, 4);
   const EngineOptions whole;
   const std::size_t row_bytes = static_cast<std::size_t>(expected[0].width) * sizeof(float);
-  const std::vector<Embedding> unpruned = load(GetParam(), whole).encode(items);
+  const std::vector<Embedding> unpruned = load_with_cache(GetParam(), whole).encode(items);
   EXPECT_EQ(stats.bytes, (unpruned[0].rows + unpruned[1].rows) * std::int64_t(row_bytes));
 }
 
@@ -361,86 +286,11 @@ TEST_P(CachedCall, NamesRowsByWhatTheyDependOn) {
   EXPECT_EQ(engine.encode(items, {.use_cache = false})[0].key, "");
 }
 
-TEST(EncoderCacheCall, RowsGoToTheHostAndComeBack) {
-  constexpr std::int64_t kTwoItems = 2 * 4096;
-  Engine engine = load({kTwoItems, 2 * kTwoItems});
-  std::vector<MediaItem> items;
-  for (unsigned seed = 0; seed < 4; ++seed) items.push_back(noise(64, 64, seed));
-  const std::vector<Embedding> expected = engine.encode(items, {.use_cache = false});
-  ASSERT_EQ(expected[0].data.size(), kTwoItems / 2);
-  for (int call = 0; call < 3; ++call) {
-    for (std::size_t i = 0; i < items.size(); ++i) {
-      expect_same_items(engine.encode({&items[i], 1}), {&expected[i], 1});
-    }
-  }
-  const EncoderCacheStats stats = engine.stats().encoder_cache;
-  EXPECT_EQ(stats.misses, 4);
-  EXPECT_EQ(stats.host.hits, 8);
-  EXPECT_EQ(stats.device.evictions, 10);
-  EXPECT_EQ(stats.evictions, 0);
-}
-
-TEST(EncoderCacheCall, CountsNothingWithoutACache) {
-  Engine engine = load(Memory{});
-  const std::vector<MediaItem> items(3, noise(64, 64, 1));
-  const std::vector<Embedding> rows = engine.encode(items);
-  EXPECT_EQ(encoded(engine), 3);
-  EXPECT_EQ(engine.stats().encoder_cache.queries, 0);
-  expect_same_items(load(kHost).encode(items), rows);
-}
-
-TEST(EncoderCacheCall, MayDoWithoutTheCache) {
-  Engine engine = load(kHost);
-  const std::vector<MediaItem> items(2, noise(64, 64, 1));
-  (void)engine.encode(items, {.use_cache = false});
-  (void)engine.encode(items, {.enforce_eager = true});
-  EXPECT_EQ(encoded(engine), 4);
-  EXPECT_EQ(engine.stats().encoder_cache.queries, 0);
-}
-
-TEST(EncoderCacheCall, TellsVideosOfAnotherRateApart) {
-  Engine engine = load(kHost);
-  std::vector<MediaItem> items;
-  for (const double fps : {2.0, 4.0}) {
-    items.push_back(video_rgb(std::vector<std::uint8_t>(std::size_t{4} * 64 * 64 * 3, 9), 4, 64, 64,
-                              fps, "video"));
-  }
-  const std::vector<Embedding> rows = engine.encode(items);
-  EXPECT_EQ(engine.stats().encoder_cache.misses, 2);
-  EXPECT_NE(rows[0].timestamps, rows[1].timestamps);
-}
-
-TEST(EncoderCacheCall, NeedsASizeThatIsNotNegative) {
-  test::expect_error(ErrorCode::kInvalidArgument, "got -1", [] { (void)load({-1, 0}); });
-}
-
-TEST(EncoderCacheCall, NamesAFileThatIsNotThere) {
-  Engine engine = load(kHost);
-  const std::vector<MediaItem> items{image_file("/nowhere.png"), noise(64, 64, 1)};
-  const std::vector<Embedding> rows = engine.encode(items, {.on_error = OnError::kSkip});
-  ASSERT_TRUE(rows[0].error);
-  EXPECT_EQ(rows[0].error->code(), ErrorCode::kNotFound);
-  EXPECT_EQ(engine.stats().encoder_cache.queries, 1);
-}
-
-TEST(EncoderCacheCall, ReadsAFileThatWasReplacedAnew) {
-  const test::TemporaryDirectory folder;
-  const fs::path path = folder / "image";
-  Engine engine = load(kHost);
-  const std::vector<MediaItem> items{image_file(path)};
-  fs::copy_file(image_path(), path);
-  const RowBytes first = engine.encode(items).front().data;
-  fs::copy_file(other_path(), path, fs::copy_options::overwrite_existing);
-  const RowBytes second = engine.encode(items).front().data;
-  EXPECT_NE(first, second);
-  EXPECT_EQ(second, engine.encode(items, {.use_cache = false}).front().data);
-}
-
 class CachedFamily : public ::testing::TestWithParam<std::tuple<std::string, Memory>> {};
 
 TEST_P(CachedFamily, HasTheRowsOfACallWithoutACache) {
   const fs::path folder = std::get<0>(GetParam());
-  Engine engine = load(folder, std::get<1>(GetParam()));
+  Engine engine = load_with_cache(folder, std::get<1>(GetParam()));
   std::vector<MediaItem> items;
   for (const std::string& image : images_in((folder / "images").string())) {
     items.push_back(image_file(image));
@@ -480,7 +330,7 @@ TEST_P(RandomCachedCalls, OnFourThreadsGetTheRowsOfCallsWithoutACache) {
   for (unsigned seed = 0; seed < kItems; ++seed) {
     pool.push_back(noise(32 + 8 * (seed % 5), 32 + 16 * (seed % 3), seed));
   }
-  Engine engine = load(GetParam());
+  Engine engine = load_with_cache(GetParam());
   const std::vector<Embedding> expected = engine.encode(pool, {.use_cache = false});
   const auto call = [&](std::mt19937& random) {
     std::vector<MediaItem> items;

@@ -1,17 +1,12 @@
 #include "serve/media/fetcher.h"
 
-#include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/stat.h>
 
-#include <fstream>
 #include <future>
 #include <latch>
 #include <mutex>
 
-#include "serve/api_error.h"
-#include "support/local_server.h"
-#include "support/temporary_directory.h"
+#include "serve/media/fetches.h"
 
 namespace fovea::serve {
 namespace {
@@ -22,69 +17,6 @@ using test::send_text;
 using ::testing::HasSubstr;
 
 using Lookups = HostAddresses::Outcome;
-
-LocalServer::Answer answer(const std::string& text) {
-  return [text](int socket, const std::string& /*head*/) { send_text(socket, text); };
-}
-
-/// Says nothing until the client has gone.
-void hang(int socket, const std::string& /*head*/) { test::wait_for_close(socket); }
-
-HostAddresses addresses(std::initializer_list<const char*> texts) {
-  HostAddresses host{.outcome = Lookups::kFound, .addresses = {}};
-  for (const char* text : texts) host.addresses.push_back(parse_address(text).value());
-  return host;
-}
-
-/// 127.0.0.1 stands for the public internet, all else for our own network.
-FetcherHooks hooks(LookupFunction ask = ask_system) {
-  return {.ask = std::move(ask),
-          .is_public = [](const Address& address) { return address.text() == "127.0.0.1"; }};
-}
-
-MediaSourceOptions options_for(const LocalServer& server) {
-  MediaSourceOptions options;
-  options.allowed_ports.push_back(server.port());
-  options.connect_timeout = std::chrono::seconds(30);
-  options.max_fetches = 2;
-  return options;
-}
-
-Fetch fetch_of(const std::string& url) {
-  return {.url = url,
-          .modality = Modality::kImage,
-          .max_bytes = 1000,
-          .timeout = std::chrono::seconds(30),
-          .bounds = {},
-          .param = "items[0].image",
-          .client = {}};
-}
-
-/// "200", or status and code of the error: "403 media_url_blocked".
-std::string text_of(const std::exception_ptr& error) {
-  if (!error) return "200";
-  try {
-    std::rethrow_exception(error);
-  } catch (const ApiError& refusal) {
-    EXPECT_EQ(refusal.param(), "items[0].image");
-    EXPECT_THAT(refusal.what(), testing::Not(HasSubstr("127.0.0")));
-    return std::to_string(refusal.status()) + " " + refusal.code();
-  }
-}
-
-std::future<std::string> start(Fetcher& fetcher, Fetch fetch) {
-  const auto result = std::make_shared<std::promise<std::string>>();
-  fetcher.fetch(std::move(fetch),
-                [result](const Fetched& fetched, const std::exception_ptr& error) {
-                  const std::string body(fetched.bytes.begin(), fetched.bytes.end());
-                  result->set_value(error ? text_of(error) : "200 " + body);
-                });
-  return result->get_future();
-}
-
-std::string run(Fetcher& fetcher, const std::string& url) {
-  return start(fetcher, fetch_of(url)).get();
-}
 
 TEST(Fetcher, FetchesFromPublicAddresses) {
   const LocalServer server(answer(http_reply(200, "picture")));
@@ -243,24 +175,6 @@ TEST(Fetcher, AppliesAllRulesToRedirects) {
   EXPECT_EQ(inside.accepted(), 0);
 }
 
-/// The header of that name in a head; "none".
-std::string header_in(const std::string& head, const std::string& name) {
-  const std::size_t at = head.find("\r\n" + name + ": ");
-  if (at == std::string::npos) return "none";
-  const std::size_t begin = at + name.size() + 4;
-  return head.substr(begin, head.find("\r\n", begin) - begin);
-}
-
-FetchHeaders headers_of_file(const std::string& json) {
-  const test::TemporaryDirectory folder;
-  const std::string path = folder.path() + "/headers.json";
-  std::ofstream(path) << json;
-  chmod(path.c_str(), 0600);
-  FetchHeaders headers;
-  headers.read(path);
-  return headers;
-}
-
 TEST(Fetcher, KeepsCredentialsFromOtherHosts) {
   LocalServer other(answer(http_reply(200, "picture")));
   LocalServer first([&](int socket, const std::string& head) {
@@ -282,105 +196,6 @@ TEST(Fetcher, KeepsCredentialsFromOtherHosts) {
   EXPECT_EQ(first.heads().size(), 2U);
   EXPECT_EQ(header_in(other.heads().at(0), "Authorization"), "none");
   EXPECT_EQ(header_in(other.heads().at(0), "User-Agent"), "me");
-}
-
-/// A proxy on 127.0.0.2, which is inside: it opens tunnels, and answers in them itself.
-class Proxied : public ::testing::Test {
- protected:
-  MediaSourceOptions options() {
-    MediaSourceOptions options = options_for(proxy_);
-    options.proxies.use(url());
-    options.headers =
-        headers_of_file(R"({"http://picture.test": {"Authorization": "Bearer a"}, ")" + url() +
-                        R"(": {"Proxy-Authorization": "Basic b"}})");
-    return options;
-  }
-  /// picture.test is public, inside.test is not.
-  static HostAddresses ask(const std::string& name) {
-    if (name == "picture.test") return addresses({"127.0.0.1"});
-    if (name == "inside.test") return addresses({"127.0.0.3"});
-    return {.outcome = Lookups::kNoHost, .addresses = {}};
-  }
-  std::string url() const { return "http://127.0.0.2:" + std::to_string(proxy_.port()); }
-  std::string tunneled() {
-    const std::lock_guard lock(mutex_);
-    return tunneled_;
-  }
-
-  std::string reply_ = http_reply(200, "picture");
-  std::mutex mutex_;  // guards tunneled_
-  std::string tunneled_;
-  LocalServer proxy_{[this](int socket, const std::string& head) {
-                       if (!head.starts_with("CONNECT ")) return send_text(socket, reply_);
-                       send_text(socket, "HTTP/1.1 200 Tunnel\r\n\r\n");
-                       std::string inner;
-                       char byte = 0;
-                       while (!inner.ends_with("\r\n\r\n") && recv(socket, &byte, 1, 0) == 1)
-                         inner += byte;
-                       const std::lock_guard lock(mutex_);
-                       tunneled_ = inner;
-                       send_text(socket, reply_);
-                     },
-                     "127.0.0.2"};
-};
-
-TEST_F(Proxied, AsksForATunnelToTheAddressThatWasChecked) {
-  Fetcher fetcher(options(), hooks(ask));
-  EXPECT_EQ(run(fetcher, "http://picture.test/a.png"), "200 picture");
-  const std::string head = proxy_.heads().at(0);
-  EXPECT_TRUE(head.starts_with("CONNECT 127.0.0.1:80 HTTP/1.1\r\n")) << head;
-  EXPECT_EQ(header_in(head, "Proxy-Authorization"), "Basic b");
-  EXPECT_EQ(header_in(head, "Authorization"), "none");
-  EXPECT_TRUE(tunneled().starts_with("GET /a.png HTTP/1.1\r\n")) << tunneled();
-  EXPECT_EQ(header_in(tunneled(), "Host"), "picture.test");
-  EXPECT_EQ(header_in(tunneled(), "Authorization"), "Bearer a");
-  EXPECT_EQ(header_in(tunneled(), "Proxy-Authorization"), "none");
-}
-
-TEST_F(Proxied, RefusesWhatItRefusesWithoutOne) {
-  Fetcher fetcher(options(), hooks(ask));
-  for (const char* to : {"http://inside.test/", "http://127.0.0.3/", "http://none.test/",
-                         "http://169.254.169.254/", "http://127.0.0.1:22/", "http://[::1]/"})
-    EXPECT_EQ(run(fetcher, to), "403 media_url_blocked") << to;
-  EXPECT_EQ(run(fetcher, url()), "403 media_url_blocked");
-  EXPECT_EQ(proxy_.accepted(), 0);
-  reply_ = http_reply(302, "", "Location: http://inside.test/\r\n");
-  EXPECT_EQ(run(fetcher, "http://picture.test/"), "403 media_url_blocked");
-  EXPECT_EQ(proxy_.accepted(), 1);
-}
-
-TEST_F(Proxied, HasTheProxyLookUpListedNames) {
-  MediaSourceOptions asked = options();
-  asked.policy = UrlPolicy::kAllowlist;
-  asked.allowed_domains = {"outside.test", "127.0.0.3"};
-  asked.proxy_looks_up = true;
-  Fetcher fetcher(asked, hooks([](const std::string& name) -> HostAddresses {
-                    ADD_FAILURE() << name << " was looked up";
-                    return {};
-                  }));
-  EXPECT_EQ(run(fetcher, "http://outside.test/a.png"), "200 picture");
-  EXPECT_TRUE(proxy_.heads().at(0).starts_with("GET http://outside.test/a.png HTTP/1.1\r\n"));
-  EXPECT_EQ(header_in(proxy_.heads().at(0), "Proxy-Authorization"), "Basic b");
-  EXPECT_EQ(run(fetcher, "http://other.test/"), "403 media_url_blocked");
-  EXPECT_EQ(run(fetcher, "http://127.0.0.3/"), "403 media_url_blocked");
-  EXPECT_EQ(proxy_.accepted(), 1);
-}
-
-TEST_F(Proxied, GoesAroundTheProxyWhereToldTo) {
-  const LocalServer direct(answer(http_reply(200, "direct")));
-  MediaSourceOptions some = options();
-  some.allowed_ports.push_back(direct.port());
-  some.proxies.exclude({"127.0.0.1"}, "--media-no-proxy");
-  Fetcher fetcher(some, hooks(ask));
-  EXPECT_EQ(run(fetcher, direct.url()), "200 direct");
-  EXPECT_EQ(proxy_.accepted(), 0);
-}
-
-TEST_F(Proxied, SaysThatTheProxyFailed) {
-  MediaSourceOptions options = options_for(proxy_);
-  options.proxies.use("http://gone.test:3128");
-  Fetcher fetcher(options, hooks(ask));
-  EXPECT_EQ(run(fetcher, "http://picture.test/"), "502 media_fetch_failed");
 }
 
 TEST(Fetcher, FollowsNoMoreRedirectsThanItMay) {
