@@ -282,6 +282,22 @@ TEST_P(AttentionTest, RowsAndSequencesBeyondTheLiveCountsDoNotMatter) {
   f.expect_untouched(got, 77 * heads.width());
 }
 
+TEST_P(AttentionTest, AGraphMayHaveRoomForThousandsOfSequences) {
+  std::mt19937_64 generator(92);
+  const std::vector<std::int32_t> cu{0, 600, 600, 777};
+  for (const std::int64_t dim : {72, 96, 128}) {
+    const Heads heads{1, dim};
+    const std::vector<float> qkv = random_qkv(generator, 777, heads);
+    for (const std::int64_t max_seqs : {3000, 20000}) {
+      LiveAttention live(f, heads, 800, max_seqs);
+      live.set(qkv, cu);
+      const std::vector<float> got = f.run(live.out, [&](ExecContext& ctx) { live(ctx); });
+      f.expect_close(got, naive_attention(qkv, cu, heads.count, heads.dim, heads.scale()),
+                     OpClass::kAttention);
+    }
+  }
+}
+
 TEST_P(AttentionTest, AReplayReadsTheCountsAnew) {
   std::mt19937_64 generator(91);
   const Heads heads{2, 16};

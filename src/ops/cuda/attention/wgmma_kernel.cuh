@@ -288,6 +288,11 @@ __global__ void __launch_bounds__(P::kThreads, 1)
   }
 }
 
+/// Most sequences whose table has room behind the stages.
+template <class P>
+inline constexpr int kMostSequences =
+    static_cast<int>((kHopperSharedBytes - sizeof(Shared<P>)) / sizeof(int)) - 1;
+
 template <class P>
 void launch_plan(CudaStream& stream, const AttentionWork& w, int num_sms) {
   const std::size_t shared_bytes =
