@@ -40,10 +40,16 @@ CUtensorMap TensorMaps::describe(const TiledArray& array) const {
   CUtensorMap map{};
   // The interface takes a plain pointer although the array is only described, not written.
   void* const address = reinterpret_cast<void*>(reinterpret_cast<std::uintptr_t>(array.data));
-  const CUresult result =
-      encode_(&map, type, array.dims, address, sizes.data(), strides.data(), tile.data(),
-              every.data(), CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle,
-              CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+  const auto encode = [&] {
+    return encode_(&map, type, array.dims, address, sizes.data(), strides.data(), tile.data(),
+                   every.data(), CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle,
+                   CU_TENSOR_MAP_L2_PROMOTION_L2_256B, CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
+  };
+  CUresult result = encode();
+  if (result == CUDA_ERROR_INVALID_CONTEXT) {  // a thread has none before it calls the runtime
+    FOVEA_CUDA_CHECK(cudaFree(nullptr));
+    result = encode();
+  }
   FOVEA_CHECK(result == CUDA_SUCCESS, kDevice, "cuTensorMapEncodeTiled failed with ",
               static_cast<int>(result), " for ", array.sizes[0], " columns and ", array.sizes[1],
               " rows");
