@@ -21,7 +21,7 @@ void check_sequences(const char* op, const Sequences& sequences, std::int64_t ro
               ": prefix_rows must not be negative, got ", sequences.prefix_rows);
 }
 
-void check_attention(const char* op, const AttentionArgs& args) {
+void check_attention(const char* op, const ExecContext& ctx, const AttentionArgs& args) {
   FOVEA_CHECK(args.num_heads > 0, kInvalidArgument, op, ": num_heads must be > 0, got ",
               args.num_heads);
   FOVEA_CHECK(args.head_dim > 0 && args.head_dim % kHeadDimMultiple == 0, kInvalidArgument, op,
@@ -35,12 +35,15 @@ void check_attention(const char* op, const AttentionArgs& args) {
   check_tensor(op, "qkv", args.qkv, args.qkv.dtype, {rows, 3 * width});
   check_tensor(op, "out", args.out, args.qkv.dtype, {rows, width});
   check_disjoint(op, "out", args.out, "qkv", args.qkv);
-  check_sequences(op, args.sequences, rows);
+  check_sequences(op, args.sequences, ctx.all_rows(rows));
+  FOVEA_CHECK(ctx.team == nullptr || args.num_heads % ctx.team->size == 0, kInvalidArgument, op,
+              ": ", args.num_heads, " heads cannot be divided among a team of ", ctx.all_rows(1));
 }
 
 void attention(ExecContext& ctx, const AttentionArgs& args) {
-  check_attention("attention", args);
+  check_attention("attention", ctx, args);
   if (is_empty(args.sequences)) return;
+  if (ctx.team != nullptr) return attend_in_team(ctx, args);
   ctx.kernels.attention(ctx.submission(), args);
 }
 

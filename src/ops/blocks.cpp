@@ -47,7 +47,8 @@ std::optional<std::vector<TensorView>> add_blocks(ExecContext& ctx, const AddBlo
     check_tensor(kAdd, "cos", args.cos, DType::kF32, {rows, pairs});
     check_tensor(kAdd, "sin", args.sin, DType::kF32, {rows, pairs});
   }
-  check_sequences(kAdd, args.sequences, rows);
+  check_sequences(kAdd, args.sequences, ctx.all_rows(rows));
+  if (ctx.team != nullptr) return std::nullopt;
   if (rows == 0) return std::vector<TensorView>(args.taps.size(), args.x);
   if (!args.blocks || args.sequences.is_masked()) return std::nullopt;
   return ctx.kernels.add_blocks(ctx.submission(), args);

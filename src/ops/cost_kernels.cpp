@@ -18,6 +18,12 @@ void keep(Arena& arena, std::size_t bytes) {
   if (bytes > 0) (void)arena.tensor(DType::kU8, {static_cast<std::int64_t>(bytes)});
 }
 
+double attention_flops(const ops::AttentionArgs& args) {
+  return 4.0 * static_cast<double>(args.qkv.shape[0]) *
+         static_cast<double>(args.sequences.max_seqlen) * static_cast<double>(args.num_heads) *
+         static_cast<double>(args.head_dim);
+}
+
 }  // namespace
 
 ops::PackedLinear CostKernels::pack_linear(Device&, ConstTensorView, ConstTensorView,
@@ -62,9 +68,7 @@ void CostKernels::rope_angles(const Submission&, const ops::RopeAnglesArgs&) con
 
 void CostKernels::attention(const Submission& submission, const ops::AttentionArgs& args) const {
   take(submission.arena, attention_workspace(args));
-  flops_ += 4.0 * static_cast<double>(args.qkv.shape[0]) *
-            static_cast<double>(args.sequences.max_seqlen) * static_cast<double>(args.num_heads) *
-            static_cast<double>(args.head_dim);
+  flops_ += attention_flops(args);
 }
 
 std::size_t CostKernels::attention_workspace(const ops::AttentionArgs& args) const {
@@ -75,6 +79,8 @@ void CostKernels::head_attention(const Submission& submission,
                                  const ops::HeadAttentionArgs& args) const {
   attention(submission, ops::attention_args(args));
 }
+
+void CostKernels::prepare_heads(const Submission&, const ops::HeadAttentionArgs&) const {}
 
 void CostKernels::cross_attention(const Submission&, const ops::CrossAttentionArgs& args) const {
   // Keys of a query as if sequences had equally many of both.
@@ -89,7 +95,17 @@ void CostKernels::projected_attention(const Submission& submission,
   const ops::LinearArgs projection = ops::projection_args(args);
   keep(submission.arena, linear_workspace(projection));
   count(projection);
-  head_attention(submission, ops::head_attention_args(args));
+  if (submission.team == nullptr) {
+    head_attention(submission, ops::head_attention_args(args));
+  } else {  // a member has its part of the heads of all rows
+    take(submission.arena, team_attention_workspace(args, submission.team->size).value());
+    flops_ += attention_flops(ops::attention_args(ops::head_attention_args(args)));
+  }
+}
+
+std::optional<std::size_t> CostKernels::team_attention_workspace(
+    const ops::ProjectedAttentionArgs& args, int size) const {
+  return backend_.team_attention_workspace(args, size);
 }
 
 std::optional<std::vector<TensorView>> CostKernels::add_blocks(

@@ -39,8 +39,12 @@ class CostKernels final : public Kernels {
                       const ops::HeadAttentionArgs& args) const override;
   void cross_attention(const Submission& submission,
                        const ops::CrossAttentionArgs& args) const override;
+  void prepare_heads(const Submission& submission,
+                     const ops::HeadAttentionArgs& args) const override;
   void projected_attention(const Submission& submission,
                            const ops::ProjectedAttentionArgs& args) const override;
+  [[nodiscard]] std::optional<std::size_t> team_attention_workspace(
+      const ops::ProjectedAttentionArgs& args, int size) const override;
   /// Nothing, so that the ops of the blocks are counted one by one.
   [[nodiscard]] std::optional<std::vector<TensorView>> add_blocks(
       const Submission& submission, const ops::AddBlocksArgs& args) const override;

@@ -51,10 +51,20 @@ class Kernels {
   /// Takes what attention() over attention_args(args) takes.
   virtual void head_attention(const Submission& submission,
                               const ops::HeadAttentionArgs& args) const = 0;
+  /// The steps of head_attention() before the attention: norms and rotation, in args.qkv.
+  virtual void prepare_heads(const Submission& submission,
+                             const ops::HeadAttentionArgs& args) const = 0;
   /// Takes what linear() over projection_args(args) and head_attention() over
-  /// head_attention_args(args) take.
+  /// head_attention_args(args) take. Called for a team only where the next says so.
   virtual void projected_attention(const Submission& submission,
                                    const ops::ProjectedAttentionArgs& args) const = 0;
+  /// Bytes that projected_attention() of a team of `size` takes from the arena behind those of
+  /// linear(); what pointers refer to is not read, and all members get the same answer. Nothing
+  /// where the backend has no way of its own: the steps are computed one after the other then.
+  [[nodiscard]] virtual std::optional<std::size_t> team_attention_workspace(
+      const ops::ProjectedAttentionArgs&, int /*size*/) const {
+    return std::nullopt;
+  }
   /// Backends that compute blocks op by op return nothing here and from the next two.
   [[nodiscard]] virtual ops::PreparedBlocks prepare_blocks(
       Device&, std::span<const ops::BlockLayers>) const {

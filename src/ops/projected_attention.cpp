@@ -13,8 +13,8 @@ namespace {
 constexpr std::int64_t kMaxCoordinates = 4;  // numbers of a position
 
 /// The checks of head_attention() by themselves. @param op the name in messages.
-void check(const char* op, const HeadAttentionArgs& args) {
-  check_attention(op, attention_args(args));
+void check(const char* op, const ExecContext& ctx, const HeadAttentionArgs& args) {
+  check_attention(op, ctx, attention_args(args));
   const HeadNorms& norms = args.norms;
   if (norms.q || norms.k || norms.v) {
     check_tensor(op, "norms.q", norms.q, DType::kF32, {args.head_dim});
@@ -29,9 +29,9 @@ void check(const char* op, const HeadAttentionArgs& args) {
   check_tensor(op, "sin", args.sin, DType::kF32, {rows, args.head_dim / 2});
 }
 
-void check(const ProjectedAttentionArgs& args) {
+void check(const ExecContext& ctx, const ProjectedAttentionArgs& args) {
   constexpr const char* kOp = "projected_attention";
-  check(kOp, head_attention_args(args));
+  check(kOp, ctx, head_attention_args(args));
   const std::int64_t rows = args.qkv.shape[0];
   const PackedLinear& projection = args.projection;
   FOVEA_CHECK(projection.out_features == args.qkv.shape[1], kInvalidArgument, kOp,
@@ -67,15 +67,25 @@ void rope_angles(ExecContext& ctx, const RopeAnglesArgs& args) {
 }
 
 void head_attention(ExecContext& ctx, const HeadAttentionArgs& args) {
-  check("head_attention", args);
+  check("head_attention", ctx, args);
   if (is_empty(args.sequences)) return;
-  ctx.kernels.head_attention(ctx.submission(), args);
+  if (ctx.team != nullptr) {
+    ctx.kernels.prepare_heads(ctx.submission(), args);
+    attend_in_team(ctx, attention_args(args));
+  } else {
+    ctx.kernels.head_attention(ctx.submission(), args);
+  }
 }
 
 void projected_attention(ExecContext& ctx, const ProjectedAttentionArgs& args) {
-  check(args);
+  check(ctx, args);
   if (is_empty(args.sequences)) return;
-  ctx.kernels.projected_attention(ctx.submission(), args);
+  if (ctx.team != nullptr && !ctx.kernels.team_attention_workspace(args, ctx.team->size)) {
+    ctx.kernels.linear(ctx.submission(), projection_args(args));
+    head_attention(ctx, head_attention_args(args));
+  } else {
+    ctx.kernels.projected_attention(ctx.submission(), args);
+  }
 }
 
 }  // namespace fovea::ops

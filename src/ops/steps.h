@@ -14,7 +14,10 @@ void check_linear(const LinearArgs& args);
 void check_sequences(const char* op, const Sequences& sequences, std::int64_t rows);
 /// The checks of attention() by themselves. @param op the name in messages.
 /// @throws Error(kInvalidArgument).
-void check_attention(const char* op, const AttentionArgs& args);
+void check_attention(const char* op, const ExecContext& ctx, const AttentionArgs& args);
+
+/// attention() of a team: members exchange rows of all heads for all rows of their heads, and back.
+void attend_in_team(ExecContext& ctx, const AttentionArgs& args);
 
 /// Whether there is nothing to compute.
 [[nodiscard]] inline bool is_empty(const Sequences& sequences) {

@@ -25,6 +25,7 @@ class CountingStream final : public Stream {
   std::unique_ptr<RecordedGraph> capture(const std::function<void()>&) override { return nullptr; }
   void replay(const RecordedGraph&) override {}
   void wait_for(Stream&) override {}
+  void meet(const Team&) override {}
   [[nodiscard]] bool is_idle() const override { return true; }
   void synchronize() override {}
   int copies = 0;

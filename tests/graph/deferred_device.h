@@ -40,6 +40,7 @@ class DeferredStream final : public Stream {
       const std::function<void()>& record) override;
   void replay(const RecordedGraph& graph) override;
   void wait_for(Stream& other) override;
+  void meet(const Team&) override {}
   [[nodiscard]] bool is_idle() const override { return work_->done == work_->submitted; }
   void synchronize() override {
     ++waits_;
@@ -83,6 +84,7 @@ class DeferredDevice final : public Device {
   [[nodiscard]] std::unique_ptr<Stream> adopt_stream(int, void* handle) override {
     return std::make_unique<DeferredStream>(*static_cast<DeferredStream*>(handle));
   }
+  [[nodiscard]] bool reach(const Device&) override { return false; }
   [[nodiscard]] bool is_memory_of(const void*, int) const override { return true; }
   [[nodiscard]] std::int64_t host_waits() const noexcept override { return waits_; }
   [[nodiscard]] std::size_t host_bytes() const noexcept { return host_bytes_; }

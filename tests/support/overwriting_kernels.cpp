@@ -82,6 +82,9 @@ class OverwritingKernels final : public Kernels {
     cpu_->head_attention(s, args);
     overwrite(s, args.sequences.rows, args.out);
   }
+  void prepare_heads(const Submission& s, const ops::HeadAttentionArgs& args) const override {
+    cpu_->prepare_heads(s, args);
+  }
   void projected_attention(const Submission& s,
                            const ops::ProjectedAttentionArgs& args) const override {
     cpu_->projected_attention(s, args);

@@ -7,16 +7,19 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <new>
+#include <thread>
 #include <utility>
 #include <vector>
 
 #include "core/check.h"
 #include "core/float_mode.h"
 #include "core/thread_pool.h"
+#include "fovea/tower/device/team.h"
 
 namespace fovea {
 
@@ -75,6 +78,32 @@ void CpuStream::replay(const RecordedGraph& graph) {
 }
 
 void CpuStream::wait_for(Stream&) {}  // whatever was submitted anywhere has already run
+
+void CpuStream::meet(const Team& team) {
+  FOVEA_CHECK(recording_ == nullptr, kInternal, "members of a team meet inside a capture");
+  using Word = std::atomic_ref<std::uint32_t>;
+  const auto flags_of = [&](int rank) -> TeamFlags& {
+    return *team.flags[static_cast<std::size_t>(rank)];
+  };
+  TeamFlags& own = flags_of(team.rank);
+  const std::uint32_t meeting = ++own.meetings;
+  for (int member = 0; member < team.size; ++member) {
+    Word(flags_of(member).arrived[static_cast<std::size_t>(team.rank)]).store(meeting);
+  }
+  constexpr int kYields = 1000;  // before a waiting thread sleeps between two looks
+  constexpr std::chrono::microseconds kSleep{50};
+  for (int member = 0; member < team.size; ++member) {
+    const Word arrived(own.arrived[static_cast<std::size_t>(member)]);
+    for (int looks = 0; static_cast<std::int32_t>(arrived.load() - meeting) < 0; ++looks) {
+      if (Word(*team.is_lost).load() != 0) return;
+      if (looks < kYields) {
+        std::this_thread::yield();
+      } else {
+        std::this_thread::sleep_for(kSleep);
+      }
+    }
+  }
+}
 
 void CpuStream::synchronize() {
   FOVEA_CHECK(recording_ == nullptr, kInternal, "synchronize inside a capture");
@@ -154,6 +183,7 @@ class CpuDevice final : public Device {
   [[nodiscard]] std::unique_ptr<Stream> adopt_stream(int gpu, void*) override {
     throw Error(ErrorCode::kInvalidArgument, cat("a stream of cuda:", gpu, ", but this is a CPU"));
   }
+  [[nodiscard]] bool reach(const Device& other) override { return other.properties().host_memory; }
   [[nodiscard]] bool is_memory_of(const void*, int gpu) const override { return gpu < 0; }
   [[nodiscard]] std::int64_t host_waits() const noexcept override { return 0; }
 

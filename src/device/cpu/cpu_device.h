@@ -30,6 +30,7 @@ class CpuStream final : public Stream {
       const std::function<void()>& record) override;
   void replay(const RecordedGraph& graph) override;
   void wait_for(Stream& other) override;
+  void meet(const Team& team) override;
   [[nodiscard]] bool is_idle() const override { return true; }
   void synchronize() override;
 

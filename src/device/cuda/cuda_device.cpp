@@ -85,6 +85,22 @@ class CudaDevice final : public Device {
     return std::make_unique<CudaStream>(gpu, traits_, static_cast<cudaStream_t>(handle),
                                         host_wait_);
   }
+  [[nodiscard]] bool reach(const Device& other) override {
+    const auto* const gpu = dynamic_cast<const CudaDevice*>(&other);
+    if (gpu == nullptr) return false;
+    if (gpu->index_ == index_) return true;
+    const DeviceGuard guard(index_);
+    int can = 0;
+    FOVEA_CUDA_CHECK(cudaDeviceCanAccessPeer(&can, index_, gpu->index_));
+    if (can == 0) return false;
+    const cudaError_t status = cudaDeviceEnablePeerAccess(gpu->index_, 0);
+    if (status == cudaErrorPeerAccessAlreadyEnabled) {
+      (void)cudaGetLastError();
+    } else {
+      FOVEA_CUDA_CHECK(status);
+    }
+    return true;
+  }
   [[nodiscard]] bool is_memory_of(const void* data, int gpu) const override {
     const DeviceGuard guard(index_);
     cudaPointerAttributes found{};

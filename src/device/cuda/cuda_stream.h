@@ -55,6 +55,7 @@ class CudaStream final : public Stream {
       const std::function<void()>& record) override;
   void replay(const RecordedGraph& graph) override;
   void wait_for(Stream& other) override;
+  void meet(const Team& team) override;
   [[nodiscard]] bool is_idle() const override;
   void synchronize() override;
 

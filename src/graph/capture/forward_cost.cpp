@@ -24,6 +24,7 @@ class NowhereStream final : public Stream {
     FOVEA_CHECK(false, kInternal, "replay inside a forward");
   }
   void wait_for(Stream&) override {}
+  void meet(const Team&) override {}
   [[nodiscard]] bool is_idle() const override { return true; }
   void synchronize() override {}
 };
@@ -36,6 +37,8 @@ ForwardCost measure_forward(const EncoderGraphModel& model, const Device& device
   const CostKernels kernels(device.kernels());
   Arena arena = Arena::measuring();
   ExecContext ctx{.stream = stream, .kernels = kernels, .arena = arena, .side = stream};
+  const Team team{.size = capacity.team};
+  if (team.size > 1) ctx.team = &team;
 
   // Inputs and output get addresses that test as present, overlap nothing that the measuring arena
   // hands out, and lead nowhere.

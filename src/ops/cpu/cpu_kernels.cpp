@@ -105,6 +105,12 @@ class CpuKernels final : public Kernels {
     cpu::attention(submission.stream, attended, scratch(submission, attention_workspace(attended)),
                    attention_kernel(attended), rotates_itself ? rotation : cpu::Rotation{});
   }
+  void prepare_heads(const Submission& submission,
+                     const ops::HeadAttentionArgs& args) const override {
+    check_f32("head_attention", args.qkv);
+    if (args.norms.q) cpu::normalize_heads(submission.stream, args, kernels_.rows.rms_norm);
+    if (args.cos) cpu::rotate(submission.stream, args, kernels_.rows.rotate);
+  }
   void projected_attention(const Submission& submission,
                            const ops::ProjectedAttentionArgs& args) const override {
     check_f32("projected_attention", args.qkv);

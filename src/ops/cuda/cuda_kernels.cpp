@@ -83,9 +83,18 @@ class CudaKernels final : public Kernels {
                        const ops::CrossAttentionArgs& args) const override {
     cuda::cross_attention(stream_of(submission), args, num_sms_);
   }
+  void prepare_heads(const Submission& submission,
+                     const ops::HeadAttentionArgs& args) const override {
+    if (args.norms.q) normalize_heads(stream_of(submission), args, num_sms_);
+    if (args.cos) rotate(stream_of(submission), args, num_sms_);
+  }
   void projected_attention(const Submission& submission,
                            const ops::ProjectedAttentionArgs& args) const override {
     attention_.run(submission, args);
+  }
+  [[nodiscard]] std::optional<std::size_t> team_attention_workspace(
+      const ops::ProjectedAttentionArgs& args, int size) const override {
+    return attention_.team_workspace_bytes(args, size);
   }
   [[nodiscard]] ops::PreparedBlocks prepare_blocks(
       Device& device, std::span<const ops::BlockLayers> blocks) const override {

@@ -14,6 +14,7 @@
 namespace fovea {
 
 class Device;
+struct Team;
 class Kernels;  // src/ops/kernels.h: what a backend computes; `device` only hands it out
 
 /// Memory on one device, or host memory pinned for it. Move-only owner; the device must outlive it.
@@ -94,6 +95,12 @@ class FOVEA_API Stream {
   /// Makes work submitted here from now on wait for everything submitted to `other` so far, a
   /// stream of the same backend. May be captured.
   virtual void wait_for(Stream& other) = 0;
+  /// Makes work submitted here from now on wait until the streams of all members of `team` have
+  /// come to this call: then what members submitted before, also to memory of each other, is there.
+  /// Every member calls it equally often. No wait ends later than a second after it began, on a
+  /// CPU none before Team::is_lost says so: a member is lost then, what the team computes is not to
+  /// be used, and later calls wait for nobody. Not to be captured.
+  virtual void meet(const Team& team) = 0;
   /// Whether everything submitted so far has run, or failed. Does not wait.
   [[nodiscard]] virtual bool is_idle() const = 0;
   /// Returns when everything submitted so far has run.
@@ -145,6 +152,10 @@ class FOVEA_API Device {
   /// @throws Error(kInvalidArgument) if there is no such GPU, or this device is none;
   /// Error(kDevice).
   [[nodiscard]] virtual std::unique_ptr<Stream> adopt_stream(int gpu, void* handle) = 0;
+  /// Lets work of this device read and write memory of `other`, so that both can be in a Team.
+  /// @return false if it cannot: they are no devices of one backend, or no peers.
+  /// @throws Error(kDevice).
+  [[nodiscard]] virtual bool reach(const Device& other) = 0;
   /// Whether memory lies on the GPU of this number, or in host memory if it is negative. What the
   /// driver moves between them lies everywhere.
   /// @throws Error(kDevice) if the driver does not know.

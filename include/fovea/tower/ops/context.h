@@ -4,6 +4,7 @@
 
 #include "fovea/tower/device/arena.h"
 #include "fovea/tower/device/device.h"
+#include "fovea/tower/device/team.h"
 
 namespace fovea {
 
@@ -16,6 +17,8 @@ struct Submission {
   Arena& arena;
   /// See ExecContext::is_recorded.
   bool is_recorded;
+  /// See ExecContext::team.
+  const Team* team;
 };
 
 /// What every op receives: where work goes, who computes it, where intermediates live.
@@ -29,13 +32,22 @@ struct ExecContext {
   /// Whether this work is being recorded, or warms up for a recording. What a backend chooses by
   /// measurement is then measured for these exact sizes.
   bool is_recorded = false;
+  /// The team that computes this forward, if several devices do: the rows here are those of one
+  /// member. Ops in which rows meet say what they do then; the others need not know.
+  const Team* team = nullptr;
 
+  /// Rows of the whole forward, for `rows` of this member.
+  [[nodiscard]] std::int64_t all_rows(std::int64_t rows) const noexcept {
+    return team == nullptr ? rows : team->size * rows;
+  }
   /// What ops hand to the kernels.
-  [[nodiscard]] Submission submission() const noexcept { return {stream, arena, is_recorded}; }
+  [[nodiscard]] Submission submission() const noexcept {
+    return {stream, arena, is_recorded, team};
+  }
 
   /// The same, submitting to the second queue.
   [[nodiscard]] ExecContext on_side() const noexcept {
-    return {side, kernels, arena, side, is_recorded};
+    return {side, kernels, arena, side, is_recorded, team};
   }
 };
 

@@ -25,13 +25,19 @@ namespace {
 constexpr std::int64_t kHopperFromRows = 576;
 constexpr std::int64_t kHopperFromSequence = 128;
 
-AttentionWork make_work(const ops::AttentionArgs& args) {
+AttentionWork make_work(const ops::AttentionArgs& args, const TeamPlaces& team) {
+  const int rows = static_cast<int>(args.qkv.shape[0]);
+  const int num_heads = static_cast<int>(args.num_heads) / team.size;
+  const int head_dim = static_cast<int>(args.head_dim);
   AttentionWork work{{.cu_seqlens = args.sequences.cu_seqlens.as<std::int32_t>(),
                       .live_seqs = args.sequences.seqs.count,
                       .max_seqs = static_cast<int>(args.sequences.cu_seqlens.shape[0] - 1),
-                      .rows = static_cast<int>(args.qkv.shape[0]),
-                      .num_heads = static_cast<int>(args.num_heads),
-                      .head_dim = static_cast<int>(args.head_dim)}};
+                      .rows = rows * team.size,
+                      .num_heads = num_heads,
+                      .head_dim = head_dim,
+                      .query_stride = (team.size == 1 ? 3 : 1) * num_heads * head_dim,
+                      .team = team}};
+  work.team.rows = rows;
   work.qkv = const_cast<std::byte*>(args.qkv.data);  // kernels write to it only where they rotate
   work.scale = std::abs(args.scale);
   work.out = args.out.data;
@@ -43,6 +49,16 @@ AttentionWork make_work(const ops::AttentionArgs& args) {
     work.keep = 0;
   }
   return work;
+}
+
+/// The team of a submission, or one of this GPU alone.
+TeamPlaces places_of(const Team* team) {
+  TeamPlaces places;
+  if (team == nullptr) return places;
+  places.size = team->size;
+  places.rank = team->rank;
+  std::ranges::copy(team->distance, places.distance);
+  return places;
 }
 
 enum class Kernel { kPortable, kHopper, kCudnn };
@@ -83,9 +99,10 @@ Attention::Attention(const CudaDeviceOptions& options, bool hopper, int num_sms,
   }
 }
 
-Attention::Plan Attention::plan(const char* op, const ops::AttentionArgs& args) const {
+Attention::Plan Attention::plan(const char* op, const ops::AttentionArgs& args,
+                                const TeamPlaces& team) const {
   check(op, args);
-  AttentionWork work = make_work(args);
+  AttentionWork work = make_work(args, team);
   const std::int64_t max_seqlen = args.sequences.max_seqlen;
   const Kernel kernel = choose(choice_, hopper_, work, max_seqlen);
   // Who packs E4M3 knows no scale that is not positive.
@@ -125,13 +142,14 @@ std::size_t Attention::workspace_bytes(const ops::AttentionArgs& args) const {
   return workspace_bytes(plan("attention", args));
 }
 
-Attention::Plan Attention::plan(const char* op, const ops::HeadAttentionArgs& args) const {
+Attention::Plan Attention::plan(const char* op, const ops::HeadAttentionArgs& args,
+                                const TeamPlaces& team) const {
   check_vectors(op, "cos", args.cos);
   check_vectors(op, "sin", args.sin);
   check_vectors(op, "norms.q", args.norms.q);
   check_vectors(op, "norms.k", args.norms.k);
   check_vectors(op, "norms.v", args.norms.v);
-  Plan call = plan(op, ops::attention_args(args));
+  Plan call = plan(op, ops::attention_args(args), team);
   // The kernels that pack keys can rotate, too, unless the scale is not positive: then keep and
   // flip of AttentionWork would have to be applied before the rotation.
   if (call.kernel == Kernel::kHopper && args.scale > 0.0f) {
@@ -155,19 +173,41 @@ void Attention::run(const Submission& submission, const ops::HeadAttentionArgs& 
   run(stream_of(submission), args, call);
 }
 
+bool Attention::packs(const ops::ProjectedAttentionArgs& args, const Plan& plan, const Gemm& gemm) {
+  return plan.kernel == Kernel::kHopper && args.scale > 0.0f && !args.norms.q &&
+         HopperGemm::has_heads(plan.work.head_dim, gemm.format) &&
+         HopperGemm::accepts(gemm);  // a GEMM of E4M3 packs E4M3
+}
+
+std::optional<std::size_t> Attention::team_workspace_bytes(const ops::ProjectedAttentionArgs& args,
+                                                           int size) const {
+  // A slab is stored by one member.
+  if (args.qkv.shape[0] % Slabs<HeadFormat::kE4M3>::kRows != 0) return std::nullopt;
+  TeamPlaces team;
+  team.size = size;
+  const Plan call = plan("projected_attention", ops::head_attention_args(args), team);
+  if (!packs(args, call, gemm_of(ops::projection_args(args), false))) return std::nullopt;
+  return packed_bytes(call.work);
+}
+
 void Attention::run(const Submission& submission, const ops::ProjectedAttentionArgs& args) const {
+  const Team* const team = submission.team;
   const ops::HeadAttentionArgs heads = ops::head_attention_args(args);
-  Plan call = plan("projected_attention", heads);
+  Plan call = plan("projected_attention", heads, places_of(team));
   const Arena::Scope scope(submission.arena);
   call.work.workspace = take_scratch(submission, workspace_bytes(call));
   Gemm gemm = prepare_gemm(submission, ops::projection_args(args), num_sms_);
-  call.is_packed = call.kernel == Kernel::kHopper && args.scale > 0.0f && !args.norms.q &&
-                   HopperGemm::has_heads(call.work.head_dim, gemm.format) &&
-                   HopperGemm::accepts(gemm);  // a GEMM of E4M3 packs E4M3
+  call.is_packed = packs(args, call, gemm);
   if (call.is_packed) gemm.heads = &call.work;
   CudaStream& stream = stream_of(submission);
+  const auto meet = [&] {
+    if (team != nullptr) stream.meet(*team);
+  };
+  meet();  // nobody has other use for the memory that others write to now
   gemm_.run(stream, gemm);
+  meet();
   run(stream, heads, call);
+  meet();
 }
 
 }  // namespace fovea::cuda

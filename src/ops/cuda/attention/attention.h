@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 
 #include "device/cuda/cuda_stream.h"
 #include "device/cuda_abi.h"
@@ -27,14 +28,24 @@ class Attention {
   void run(const Submission& submission, const ops::ProjectedAttentionArgs& args) const;
   /// The body of Kernels::attention_workspace.
   [[nodiscard]] std::size_t workspace_bytes(const ops::AttentionArgs& args) const;
+  /// The body of Kernels::team_attention_workspace: there is a way where the Hopper kernels both
+  /// pack and attend. Members then store heads in the memory of each other as their GEMMs end, and
+  /// results as their attention does.
+  [[nodiscard]] std::optional<std::size_t> team_workspace_bytes(
+      const ops::ProjectedAttentionArgs& args, int size) const;
 
  private:
   struct Plan;  // the kernel that was chosen for a call, and its arguments
-  [[nodiscard]] Plan plan(const char* op, const ops::AttentionArgs& args) const;
+  [[nodiscard]] Plan plan(const char* op, const ops::AttentionArgs& args,
+                          const TeamPlaces& team = {}) const;
   [[nodiscard]] std::size_t workspace_bytes(const Plan& plan) const;
   void run(CudaStream& stream, const Plan& plan) const;
   /// The checks of a call and the kernel for it, which rotates where it can.
-  [[nodiscard]] Plan plan(const char* op, const ops::HeadAttentionArgs& args) const;
+  [[nodiscard]] Plan plan(const char* op, const ops::HeadAttentionArgs& args,
+                          const TeamPlaces& team = {}) const;
+  /// Whether the GEMM of a call packs heads for the kernel that was chosen.
+  [[nodiscard]] static bool packs(const ops::ProjectedAttentionArgs& args, const Plan& plan,
+                                  const Gemm& gemm);
   /// Everything behind the projection.
   void run(CudaStream& stream, const ops::HeadAttentionArgs& args, const Plan& plan) const;
 

@@ -203,7 +203,7 @@ template <class P>
 __device__ inline void copy_query_rows(const AttentionWork& w, const Items<P>& items, int thread,
                                        Shared<P>& s) {
   constexpr int kBlocks = 2 * P::kSteps;  // of 8 dims
-  const std::int64_t stride = std::int64_t{3} * w.num_heads * P::kDim;
+  const std::int64_t stride = w.query_stride;
   Position<kQueryStages> at;
   for (int index = 0; index < items.count(); ++index) {
     const Item item = items.at(index);

@@ -83,11 +83,20 @@ __device__ void start_values(const typename P::Weights& p, const std::byte* valu
   ptx::wgmma_commit_group();
 }
 
-/// Divides the 16 rows of a warp by their sums of weights and writes those from `lead` to
-/// `valid_rows`; `out` points at the first row and head.
+/// Where the results for a row of the batch go: to the member of the team that has it.
 template <class P>
-__device__ void store_rows(const typename P::Out& values, int lead, int valid_rows,
-                           std::int64_t stride, __nv_bfloat16* out) {
+__device__ __nv_bfloat16* result_row(const AttentionWork& w, int row) {
+  const int member = w.team.size == 1 ? 0 : row / w.team.rows;
+  const int width = w.num_heads * P::kDim;  // of this member's heads
+  return reinterpret_cast<__nv_bfloat16*>(w.team.at(member, w.out)) +
+         (std::int64_t{row - member * w.team.rows} * w.team.size + w.team.rank) * width;
+}
+
+/// Divides the 16 rows of a warp, which begin at `first_row` of the batch, by their sums of weights
+/// and writes those from `lead` to `valid_rows`.
+template <class P>
+__device__ void store_rows(const AttentionWork& w, const typename P::Out& values, int first_row,
+                           int lead, int valid_rows, int head) {
   const int lane = static_cast<int>(threadIdx.x) % kWarp;
 #pragma unroll
   for (int r = 0; r < 2; ++r) {
@@ -96,9 +105,10 @@ __device__ void store_rows(const typename P::Out& values, int lead, int valid_ro
     const float inverse = 1.0f / sum;
     const int row = lane / 4 + 8 * r;
     if (row < lead || row >= valid_rows) continue;
+    __nv_bfloat16* const out = result_row<P>(w, first_row + row) + head * P::kDim;
 #pragma unroll
     for (int n = 0; n < P::kDim / 8; ++n) {
-      *reinterpret_cast<std::uint32_t*>(out + row * stride + n * 8 + lane % 4 * 2) =
+      *reinterpret_cast<std::uint32_t*>(out + n * 8 + lane % 4 * 2) =
           pack_bf16(values[n][2 * r] * inverse, values[n][2 * r + 1] * inverse);
     }
   }
@@ -135,10 +145,8 @@ class Consumer {
     attend((item.num_keys + P::kKeys - 1) / P::kKeys, out);
     const int warp = static_cast<int>(threadIdx.x) % kGroup / kWarp;
     const int first = group_ * kGroupQueries + warp * 16;
-    const std::int64_t width = std::int64_t{work_.num_heads} * P::kDim;
-    store_rows<P>(out, item.lead - first, item.valid_rows - first, width,
-                  reinterpret_cast<__nv_bfloat16*>(work_.out) + (item.first_row + first) * width +
-                      item.head * P::kDim);
+    store_rows<P>(work_, out, item.first_row + first, item.lead - first, item.valid_rows - first,
+                  item.head);
     __syncwarp();  // all lanes have read the item
     release(s_.queries_empty[queries_.stage]);
     queries_.advance();

@@ -10,11 +10,13 @@ namespace fovea::cuda {
 
 /// Attention as the kernels see it. Rows that no sequence covers are not written.
 struct AttentionWork : PackedHeads {
-  std::byte* qkv = nullptr;          ///< [rows, 3, num_heads, head_dim] bf16
+  /// [rows, 3, num_heads, head_dim] bf16. Of a team: queries, [rows, num_heads, head_dim]
+  std::byte* qkv = nullptr;
   float scale = 1;                   ///< > 0; other scales are applied to the operands:
   std::uint32_t keep = 0xffffffffu;  ///< mask of two queries or keys: 0 for scale 0
-  std::uint32_t flip = 0;     ///< bits to invert in one of them: the signs, for a negative scale
-  std::byte* out = nullptr;   ///< [rows, num_heads, head_dim] bf16
+  std::uint32_t flip = 0;  ///< bits to invert in one of them: the signs, for a negative scale
+  /// [rows, num_heads, head_dim] bf16. Of a team: [team.rows, team.size, num_heads, head_dim]
+  std::byte* out = nullptr;
   int prefix_rows = INT_MAX;  ///< ops::Sequences::prefix_rows; the portable kernel alone reads it
 };
 

@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <type_traits>
 
+#include "fovea/tower/device/team.h"
+
 namespace fovea::cuda {
 
 /// The head dims that a kernel is compiled for, in ascending order.
@@ -27,6 +29,22 @@ using PaddedHeadDims = HeadDims<16, 32, 48, 64, 80, 96, 112, 128>;
 /// The dtype of heads as the Hopper attention kernels multiply them.
 enum class HeadFormat : std::uint8_t { kBf16, kE4M3 };
 
+/// Where members of a team (fovea/tower/device/team.h) have what this GPU has, and its part of the
+/// rows. A GPU alone is a team of one.
+struct TeamPlaces {
+  int size = 1;
+  int rank = 0;
+  int rows = 0;                                          ///< of each member
+  std::ptrdiff_t distance[TeamFlags::kMaxMembers] = {};  ///< Team::distance
+
+  /// Row of the batch at which those of this GPU begin.
+  [[nodiscard]] constexpr int first_row() const { return rank * rows; }
+  template <class T>
+  [[nodiscard]] constexpr T* at(int member, T* own) const {
+    return reinterpret_cast<T*>(reinterpret_cast<char*>(own) + distance[member]);
+  }
+};
+
 /// Heads of packed sequences, and where the Hopper attention kernels read them: a GEMM or a kernel
 /// of its own stores keys and values there, and queries of E4M3. Sequence s covers rows
 /// [cu_seqlens[s], cu_seqlens[s + 1]) for s < *live_seqs (or max_seqs where there is no count).
@@ -34,13 +52,16 @@ struct PackedHeads {
   const std::int32_t* cu_seqlens = nullptr;  ///< [max_seqs + 1], on the device
   const std::int32_t* live_seqs = nullptr;   ///< on the device, or null
   int max_seqs = 0;
-  int rows = 0;
-  int num_heads = 0;
-  int head_dim = 0;  ///< a multiple of 8, at most 128
+  int rows = 0;          ///< of a team: of all its members
+  int num_heads = 0;     ///< of a team: of each member
+  int head_dim = 0;      ///< a multiple of 8, at most 128
+  int query_stride = 0;  ///< elements from row to row of queries that stay rows
   HeadFormat format = HeadFormat::kBf16;
   std::byte* workspace = nullptr;  ///< packed_bytes() for the slabs below, or cuDNN's
   const float* cos = nullptr;      ///< [rows, head_dim / 2], aligned to 16 bytes: who packs rotates
-  const float* sin = nullptr;      ///< queries and keys with them, if there are any
+  const float* sin = nullptr;      ///< queries and keys with them, if there are any; of a team:
+                                   ///< those of the rows of this GPU
+  TeamPlaces team = {};
 };
 
 /// The layout of heads in the workspace, and then in shared memory: slabs of neighbouring rows of a

@@ -117,20 +117,34 @@ __device__ inline int sequence_at(const PackedHeads& heads, int num_sequences, i
   return sequence;
 }
 
+/// A head among those of the member of a team that works on it.
+struct MembersHead {
+  int member;
+  int head;
+};
+
+/// @param head among those of the whole team.
+__device__ inline MembersHead find_head(const PackedHeads& heads, int head) {
+  const int member = heads.team.size == 1 ? 0 : head / heads.num_heads;
+  return {member, head - member * heads.num_heads};
+}
+
 /// Keys and values of the 16 rows that a warp has of a tile, on their way to slabs of bf16.
 template <class P>
 class Bf16Store {
  public:
-  /// Finds where the warp's rows, which begin at `row`, will go.
+  /// Finds where the warp's rows, which begin at `row` of the batch, will go.
   __device__ void prepare(const PackedHeads& heads, int row, int live) {
     const int mine = row + ptx::lane() % kWarpRows;
     if (mine < live) find(heads, mine);
   }
-  __device__ void store_keys(const PackedHeads& heads, int head, const std::byte* buffer) const {
-    store<false>(Layout::keys(heads, head, 0), buffer);
+  __device__ void store_keys(const PackedHeads& heads, MembersHead of,
+                             const std::byte* buffer) const {
+    store<false>(heads.team.at(of.member, Layout::keys(heads, of.head, 0)), buffer);
   }
-  __device__ void store_values(const PackedHeads& heads, int head, const std::byte* buffer) const {
-    store<true>(Layout::values(heads, head, 0), buffer);
+  __device__ void store_values(const PackedHeads& heads, MembersHead of,
+                               const std::byte* buffer) const {
+    store<true>(heads.team.at(of.member, Layout::values(heads, of.head, 0)), buffer);
   }
 
  private:
@@ -183,23 +197,27 @@ class Bf16Store {
 template <class P>
 class E4M3Store {
  public:
-  /// Finds the first sequence that the warp's rows, which begin at `row`, may be of.
-  __device__ void prepare(const PackedHeads& heads, int row) {
+  /// Finds the first sequence that the warp's rows, which begin at `row` of the batch, may be of;
+  /// from row `live` on there is none.
+  __device__ void prepare(const PackedHeads& heads, int row, int live) {
     row_ = row;
-    num_sequences_ = live_sequences(heads);
+    num_sequences_ = row < live ? live_sequences(heads) : 0;
     sequence_ = sequence_at(heads, num_sequences_, row);
     begin_ = heads.cu_seqlens[sequence_];
     end_ = num_sequences_ > 0 ? heads.cu_seqlens[sequence_ + 1] : begin_;
   }
-  __device__ void store_queries(const PackedHeads& heads, int head, const std::byte* buffer) const {
-    store<false>(heads, Layout::queries(heads, head, 0), buffer);
+  __device__ void store_queries(const PackedHeads& heads, MembersHead of,
+                                const std::byte* buffer) const {
+    store<false>(heads, heads.team.at(of.member, Layout::queries(heads, of.head, 0)), buffer);
   }
-  __device__ void store_keys(const PackedHeads& heads, int head, const std::byte* buffer) const {
-    store<true>(heads, Layout::keys(heads, head, 0), buffer);
+  __device__ void store_keys(const PackedHeads& heads, MembersHead of,
+                             const std::byte* buffer) const {
+    store<true>(heads, heads.team.at(of.member, Layout::keys(heads, of.head, 0)), buffer);
   }
-  __device__ void store_values(const PackedHeads& heads, int head, const std::byte* buffer) const {
+  __device__ void store_values(const PackedHeads& heads, MembersHead of,
+                               const std::byte* buffer) const {
     for_each_slab(heads, [&](int number, int from, int to) {
-      std::byte* const slab = Layout::values(heads, head, number);
+      std::byte* const slab = heads.team.at(of.member, Layout::values(heads, of.head, number));
 #pragma unroll
       for (int col = ptx::lane(); col < (kPieces + 1) * 8; col += kWarp) {
         *reinterpret_cast<uint4*>(slab + col * kWarpRows) = column(buffer, col, from, to);
@@ -279,11 +297,14 @@ class HeadStore {
     row_ = row;
     live_ = live;
     first_head_ = col / kDim;
+    const int first_row = heads_.team.first_row();
     if constexpr (P::kFp8) {
-      slabs_.prepare(heads_, row);
+      slabs_.prepare(heads_, first_row + row, first_row + live);
     } else {
       slabs_ = {};
-      if (first_head_ + kHeads > heads_.num_heads) slabs_.prepare(heads_, row, live);
+      if (first_head_ + kHeads > num_heads()) {
+        slabs_.prepare(heads_, first_row + row, first_row + live);
+      }
     }
   }
   /// Asks for the angles, which are needed when the sums are there.
@@ -295,19 +316,19 @@ class HeadStore {
     if (!rotates()) return;
 #pragma unroll
     for (int head = 0; head < kHeads; ++head) {
-      if (first_head_ + head < 2 * heads_.num_heads) angles_.rotate(&sums[0][head * kPieces]);
+      if (first_head_ + head < 2 * num_heads()) angles_.rotate(&sums[0][head * kPieces]);
     }
   }
 
   /// Stores head number `head` of the tile from the warp's buffer.
   __device__ void store_head(int head, const std::byte* buffer) const {
     const int number = first_head_ + head;
-    if (number < heads_.num_heads) {
-      store_queries(number, buffer);
-    } else if (number < 2 * heads_.num_heads) {
-      slabs_.store_keys(heads_, number - heads_.num_heads, buffer);
-    } else if (number < 3 * heads_.num_heads) {
-      slabs_.store_values(heads_, number - 2 * heads_.num_heads, buffer);
+    if (number < num_heads()) {
+      store_queries(find_head(heads_, number), buffer);
+    } else if (number < 2 * num_heads()) {
+      slabs_.store_keys(heads_, find_head(heads_, number - num_heads()), buffer);
+    } else if (number < 3 * num_heads()) {
+      slabs_.store_values(heads_, find_head(heads_, number - 2 * num_heads()), buffer);
     }
   }
 
@@ -317,19 +338,24 @@ class HeadStore {
   static constexpr int kPieces = kDim / 8;        // of 16 bytes, in a row
   static_assert(P::kUnits == 1, "angles of more rows would not fit into registers beside the sums");
 
+  /// Of the whole team.
+  [[nodiscard]] __device__ int num_heads() const { return heads_.num_heads * heads_.team.size; }
   [[nodiscard]] __device__ bool rotates() const {
-    return heads_.cos != nullptr && first_head_ < 2 * heads_.num_heads;
+    return heads_.cos != nullptr && first_head_ < 2 * num_heads();
   }
 
-  __device__ void store_queries(int head, const std::byte* buffer) const {
+  __device__ void store_queries(MembersHead of, const std::byte* buffer) const {
     if constexpr (P::kFp8) {
-      slabs_.store_queries(heads_, head, buffer);
+      slabs_.store_queries(heads_, of, buffer);
     } else {
+      std::byte* const rows =
+          heads_.team.at(of.member, w_.out) +
+          (std::int64_t{heads_.team.first_row() + row_} * heads_.query_stride + of.head * kDim) * 2;
 #pragma unroll
       for (int i = ptx::lane(); i < kWarpRows * kPieces; i += kWarp) {
         const int row = i / kPieces;
         if (row_ + row >= live_) continue;
-        std::byte* const to = w_.out + ((row_ + row) * w_.out_stride + head * kDim) * 2;
+        std::byte* const to = rows + std::int64_t{row} * heads_.query_stride * 2;
         reinterpret_cast<uint4*>(to)[i % kPieces] = piece_of_head<P>(buffer, row, i % kPieces);
       }
     }
