@@ -1,10 +1,11 @@
 // What rows that stay on the GPU save: calls of encode() to the host and to memory of the GPU.
 //
-//   fovea_bench_device_rows [MODEL [CALLS]]
+//   fovea_bench_device_rows [MODEL [CALLS [DEVICES]]]
 //
 // MODEL (bench/configs/qwen3_vl_30b_a3b) is loaded with random weights. CALLS (20) calls with 20,
-// 32 and 64 images of 440 patches each: rows to the host; to the GPU, waiting for each call; to the
-// GPU, waiting once. Rows of bfloat16 and of float32. Says so and ends where there is no GPU.
+// 32 and 64 images of 440 patches each: rows to the host; to the first GPU, waiting for each call;
+// to it, waiting once. Rows of bfloat16 and of float32. DEVICES (cuda:0), which begin with cuda:0,
+// have a replica each. Says so and ends where there is no GPU.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -83,8 +84,8 @@ void compare(Engine& engine, const Target& target, int count, RowDType dtype, in
               static_cast<double>(bytes * items.size()) / (1 << 20), to_host, to_gpu, in_flight);
 }
 
-void run(const std::string& model, int calls) {
-  Engine engine = Engine::load(model, {.device = "cuda:0", .dummy_weights = true});
+void run(const std::string& model, int calls, const std::string& devices) {
+  Engine engine = Engine::load(model, {.device = devices, .dummy_weights = true});
   engine.warm_up();
   const Backend backend = make_backend("cuda:0");
   const auto stream = backend.device->adopt_stream(0, nullptr);
@@ -107,6 +108,6 @@ int main(int argc, char** argv) {
     return 0;
   }
   const std::string model = argc > 1 ? argv[1] : "bench/configs/qwen3_vl_30b_a3b";
-  fovea::run(model, argc > 2 ? std::max(1, std::atoi(argv[2])) : 20);
+  fovea::run(model, argc > 2 ? std::max(1, std::atoi(argv[2])) : 20, argc > 3 ? argv[3] : "cuda:0");
   return 0;
 }

@@ -186,6 +186,10 @@ constexpr auto option_table(std::type_identity<EngineOptions>) {
              "Number of replicas: on the first N GPUs, or on N parts of the CPU (default: "
              "one per device named)",
              detail::kOfDevice),
+      option("team_patches", &EngineOptions::team_patches,
+             "Patches from which on an image is computed by all replicas together, where a call "
+             "leaves the others nothing to do; 0: none is (default: 0)",
+             {.heading = kDeviceHeading, .min = 0, .is_seldom = true}),
       option("threads", &EngineOptions::num_threads,
              "CPU threads for math and decoding (default: all this process may use)",
              {.heading = kDeviceHeading, .max = kMaxThreads}),

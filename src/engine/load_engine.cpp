@@ -126,7 +126,7 @@ void Engine::Impl::load(const WeightTensors* tensors) {
     }
     loaded.push_back(std::make_unique<Replica>(*models.back(), *backend.device, own_options));
   }
-  replicas = std::make_unique<ReplicaGroup>(std::move(loaded));
+  replicas = std::make_unique<ReplicaGroup>(std::move(loaded), options.team_patches);
   make_cache(weights);
   share_rows();
   log_initialized();

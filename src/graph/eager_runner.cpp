@@ -33,6 +33,20 @@ TensorView EagerRunner::run(PathId path, std::span<const ItemPart> parts, InputS
   return forward.output(memory_, parts);
 }
 
+TensorView EagerRunner::run_in_team(PathId path, const ItemPart& part, TeamTable& table,
+                                    InputScratch& scratch) {
+  const std::span<const ItemPart> parts(&part, 1);
+  const Stopwatch sizing;
+  const SizedForward& forward = prepare(path, exact_capacity(parts));
+  needed_ += forward.need().total();
+  scratch.host_ms += sizing.elapsed_ms();
+  forward.feed(lane_, memory_, parts, scratch);
+  lane_.synchronize();  // from here on members differ by what it takes to submit
+  const Team team = table.join(part.team.rank, memory_.addresses(path).arena);
+  forward.submit(lane_, memory_, false, &team);
+  return forward.output(memory_, parts);
+}
+
 void EagerRunner::rehearse(PathId path, const GraphCapacity& capacity) {
   const SizedForward& forward = prepare(path, capacity);
   lane_.synchronize();

@@ -9,6 +9,7 @@
 #include "graph/lane.h"
 #include "graph/run_memory.h"
 #include "graph/sized_forward.h"
+#include "graph/team_table.h"
 
 namespace fovea {
 
@@ -24,6 +25,12 @@ class EagerRunner {
   /// @throws Error(kOutOfMemory), Error of the model: nothing was submitted, and the runner is
   /// usable.
   [[nodiscard]] TensorView run(PathId path, std::span<const ItemPart> parts, InputScratch& scratch);
+
+  /// The same for the part of a unit that this member of a team computes: joins the others when
+  /// nothing is left to do but submit.
+  /// @throws as run; Error(kUnavailable) if another member cannot go on.
+  [[nodiscard]] TensorView run_in_team(PathId path, const ItemPart& part, TeamTable& table,
+                                       InputScratch& scratch);
 
   /// Runs the forward of one path on zeros, as before a recording, so that a device measures what
   /// it has for this size and those near it. Returns when it is done.

@@ -67,6 +67,8 @@ struct GraphManager::Impl {
   /// Runs all items, those together that may share graphs.
   void submit(Run& run, Forced forced);
   void run_selection(Run& run, Forced forced);
+  /// Runs the part of an item that this member of a team computes.
+  void run_in_team(Run& run);
   /// Lets the compute queue wait for the callers' queues that write pixels of items.
   void wait_for_pixels(Items items);
   /// Waits for the turn of a run, also if it has one and others are next.

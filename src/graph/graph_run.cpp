@@ -23,14 +23,17 @@ ItemShare share_of(std::span<const ItemShare> shares, std::size_t item) {
 }
 
 /// @throws Error(kInvalidArgument) for units that the item does not have.
-void check_share(const ItemSpec& item, const UnitRange& units, std::size_t index) {
-  if (units == UnitRange{}) return;
-  const std::optional<int> path = ItemShare::path_of(item);
+void check_share(const ItemSpec& item, const ItemShare& share, std::size_t index) {
+  const UnitRange& units = share.units;
+  if (units == UnitRange{} && share.part.size == 1) return;
+  const std::optional<int> path = ItemShare::only_path_of(item);
   FOVEA_CHECK(path, kInvalidArgument, "item ", index, " cannot be shared");
   const std::int64_t count = item.units_on(*path).count;
   FOVEA_CHECK(units.first >= 0 && units.count >= 1 && units.first <= count - units.count,
               kInvalidArgument, "item ", index, " has ", count, " units, its share is ",
               units.count, " from ", units.first, " on");
+  FOVEA_CHECK(share.part.size == 1 || units.count == 1, kInvalidArgument, "item ", index,
+              ": a team computes one unit, got ", units.count);
 }
 
 std::int64_t patches_of(std::span<const PreparedItem* const> items,
@@ -84,7 +87,11 @@ RunTimes GraphManager::Impl::run(Items items, Rows out, Forced forced, const Run
   try {
     if (how.reader != nullptr) runners.lane.compute().wait_for(*how.reader);
     wait_for_pixels(items);
-    submit(run, forced);
+    if (how.team != nullptr) {
+      run_in_team(run);
+    } else {
+      submit(run, forced);
+    }
     if (how.reader != nullptr) {
       how.reader->wait_for(runners.lane.compute());
     } else {
@@ -135,12 +142,14 @@ void GraphManager::Impl::check_request(Items items, Rows out, const RunOptions& 
               " items need as many destinations, got ", out.size());
   FOVEA_CHECK(how.uses.empty() || how.uses.size() == items.size(), kInvalidArgument, items.size(),
               " items have as many uses of graphs, got room for ", how.uses.size());
+  FOVEA_CHECK(how.team == nullptr || (items.size() == 1 && how.shares.size() == 1),
+              kInvalidArgument, "a team runs one share of one item, got ", items.size(), " items");
   FOVEA_CHECK(how.shares.empty() || how.shares.size() == items.size(), kInvalidArgument,
               items.size(), " items have as many shares, got ", how.shares.size());
   const std::int64_t width = model.graph_spec().out_width;
   for (std::size_t i = 0; i < items.size(); ++i) {
     const ItemSpec& spec = items[i]->plan.spec;
-    if (!how.shares.empty()) check_share(spec, how.shares[i].units, i);
+    if (!how.shares.empty()) check_share(spec, how.shares[i], i);
     const std::int64_t rows = share_of(how.shares, i).spec_of(spec).out_rows;
     FOVEA_CHECK(rows == 0 || out[i].shape == Shape({rows, width}), kInvalidArgument, "item ", i,
                 " needs a destination of [", rows, ", ", width, "], got ", out[i].shape);
@@ -172,6 +181,28 @@ void GraphManager::Impl::submit(Run& run, Forced forced) {
     run_those(MissReason::kUnsupportedModality,
               [&](const ItemPlan& plan) { return !is_served(plan) && !is_pruned(plan); });
   }
+}
+
+void GraphManager::Impl::run_in_team(Run& run) {
+  const ItemShare& share = run.how.shares.front();
+  const PreparedItem& item = *run.items.front();
+  const PathId path = *ItemShare::only_path_of(item.plan.spec);
+  const ItemPart part{&item, path, share.units.first, 1, share.part};
+  const std::span<const ItemPart> parts(&part, 1);
+  batch_log.begin();
+  stats.count_sub_batch();
+  const TensorView rows = runners.eager.run_in_team(path, part, *run.how.team, run.scratch.inputs);
+  stats.count_eager(path);
+  batch_log.ran_eagerly(path, parts, MissReason::kTeam);
+  runners.lane.compute().copy(run.out.front().data, rows.data, rows.bytes());
+  runners.lane.synchronize();  // a member that was lost is known now
+  run.how.team->check();
+  GraphStats::ItemRuns runs;
+  runs.add(path, MissReason::kTeam);
+  if (share.counts) stats.count_item(runs);
+  if (!run.how.uses.empty()) run.how.uses.front().graph = runs.use();
+  run.patches_left = 0;
+  runners.eager.give_back_idle_memory();
 }
 
 void GraphManager::Impl::run_selection(Run& run, Forced forced) {

@@ -12,6 +12,7 @@ std::string_view to_string(MissReason reason) noexcept {
   switch (reason) {
     case MissReason::kDisabled: return "disabled";
     case MissReason::kRequested: return "requested";
+    case MissReason::kTeam: return "team";
     case MissReason::kUnsupportedModality: return "unsupported_modality";
     case MissReason::kPruning: return "pruning";
     case MissReason::kPrecomputed: return "precomputed";

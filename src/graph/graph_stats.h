@@ -18,6 +18,7 @@ namespace fovea {
 enum class MissReason : std::uint8_t {
   kDisabled,             ///< graphs are off
   kRequested,            ///< the caller asked for an eager run
+  kTeam,                 ///< several devices computed it together
   kUnsupportedModality,  ///< the model's graphs do not serve it
   kPruning,              ///< rows of videos are pruned
   kPrecomputed,          ///< the item came as embeddings
@@ -27,7 +28,7 @@ enum class MissReason : std::uint8_t {
   kCapacity,             ///< an input buffer is too small
   kSlower,               ///< measured: eager is faster than this graph
 };
-inline constexpr std::size_t kNumMissReasons = 10;
+inline constexpr std::size_t kNumMissReasons = 11;
 
 /// "oversized" and so on: keys of Stats::miss_reasons.
 [[nodiscard]] std::string_view to_string(MissReason reason) noexcept;

@@ -13,7 +13,8 @@ GraphCapacity exact_capacity(std::span<const ItemPart> parts) {
   const PreparedItem* last = nullptr;
   for (const ItemPart& part : parts) {
     capacity.items += std::exchange(last, part.item) == part.item ? 0 : 1;
-    capacity.tokens += part.tokens();
+    capacity.tokens += part.team.size > 1 ? part.team.room(part.units().rows) : part.tokens();
+    capacity.team = part.team.size;
     capacity.seqs += part.seqs();
   }
   return capacity;
@@ -45,15 +46,18 @@ void SizedForward::feed_zeros(Lane& lane, RunMemory& memory) const {
   lane.compute().fill_zero(memory.addresses(path_).input, layout_.bytes());
 }
 
-void SizedForward::submit(Lane& lane, RunMemory& memory, bool is_recorded) const {
+void SizedForward::submit(Lane& lane, RunMemory& memory, bool is_recorded, const Team* team) const {
   const RunMemory::Addresses at = memory.addresses(path_);
   Arena arena = memory.arena();
   ExecContext ctx = lane.context(arena, is_recorded);
+  ctx.team = team;
   model_.forward(ctx, path_, capacity_, layout_.views(at.input), rows_at(at.output));
 }
 
 TensorView SizedForward::output(const RunMemory& memory, std::span<const ItemPart> parts) const {
-  return row_range(rows_at(memory.addresses(path_).output), 0, exact_capacity(parts).tokens);
+  std::int64_t tokens = 0;
+  for (const ItemPart& part : parts) tokens += part.tokens();
+  return row_range(rows_at(memory.addresses(path_).output), 0, tokens);
 }
 
 }  // namespace fovea

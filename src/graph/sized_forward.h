@@ -9,7 +9,7 @@
 
 namespace fovea {
 
-/// Sizes of exactly these parts; those of one item stand together.
+/// Sizes of exactly these parts; those of one item stand together. Of a team: one part.
 [[nodiscard]] GraphCapacity exact_capacity(std::span<const ItemPart> parts);
 
 /// The forward of one path at one capacity: where its inputs lie, what memory it needs, and how it
@@ -31,8 +31,8 @@ class SizedForward {
             InputScratch& scratch) const;
   /// Submits zeros for all inputs: nothing is live, every offset is 0.
   void feed_zeros(Lane& lane, RunMemory& memory) const;
-  /// Submits the forward. @param is_recorded as ExecContext::is_recorded.
-  void submit(Lane& lane, RunMemory& memory, bool is_recorded) const;
+  /// Submits the forward. @param is_recorded, team as those of ExecContext.
+  void submit(Lane& lane, RunMemory& memory, bool is_recorded, const Team* team = nullptr) const;
   /// The rows of the parts, one after the other: device, [their tokens, path_width]; valid until
   /// the next run of the path in this memory.
   [[nodiscard]] TensorView output(const RunMemory& memory, std::span<const ItemPart> parts) const;

@@ -15,15 +15,40 @@ ItemUnits ItemSpec::units_on(int path) const noexcept {
   return {1, input_rows, path_tokens[index]};
 }
 
-std::optional<int> ItemShare::path_of(const ItemSpec& spec) noexcept {
+namespace {
+
+/// Patches of a member of a team. Those of a token lie together.
+std::int64_t patches_of(const TeamPart& part, const ItemUnits& unit) noexcept {
+  return unit.rows == 0 ? 0 : unit.patches / unit.rows * part.of(unit.rows).count;
+}
+
+}  // namespace
+
+std::optional<int> ItemShare::only_path_of(const ItemSpec& spec) noexcept {
   for (int path = 0; path < kMaxPaths; ++path) {
     const ItemUnits units = spec.units_on(path);
-    if (units.count > 1 && units.count * units.rows == spec.out_rows) return path;
+    if (units.count > 0 && units.count * units.rows == spec.out_rows) return path;
   }
   return std::nullopt;
 }
 
+std::optional<int> ItemShare::path_of(const ItemSpec& spec) noexcept {
+  const std::optional<int> path = only_path_of(spec);
+  return path && spec.units_on(*path).count > 1 ? path : std::nullopt;
+}
+
 ItemSpec ItemShare::spec_of(const ItemSpec& item) const noexcept {
+  if (part.size > 1) {
+    const int path = only_path_of(item).value();
+    const ItemUnits all = item.units_on(path);
+    ItemSpec spec = item;
+    spec.input_rows = patches_of(part, all);
+    spec.out_rows = part.of(all.rows).count;
+    spec.path_tokens[static_cast<std::size_t>(path)] = spec.out_rows;
+    spec.units[static_cast<std::size_t>(path)] = {1, spec.input_rows, spec.out_rows};
+    if (spec.num_seqs > 1) spec.num_seqs = item.num_seqs / all.count;
+    return spec;
+  }
   if (units.count == 0) return item;
   const int path = path_of(item).value();
   const ItemUnits all = item.units_on(path);
@@ -38,6 +63,14 @@ ItemSpec ItemShare::spec_of(const ItemSpec& item) const noexcept {
 
 ItemPart ItemPart::whole(const PreparedItem& item, int path) noexcept {
   return {.item = &item, .path = path, .count = item.plan.spec.units_on(path).count};
+}
+
+std::int64_t ItemPart::patches() const noexcept {
+  return team.size > 1 ? patches_of(team, units()) : count * units().patches;
+}
+
+std::int64_t ItemPart::tokens() const noexcept {
+  return team.size > 1 ? team.of(units().rows).count : count * units().rows;
 }
 
 std::int64_t ItemPart::seqs() const noexcept {

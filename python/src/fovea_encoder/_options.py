@@ -31,6 +31,7 @@ class Options(TypedDict, total=False):
     dtype_compute: str
     gpu_wait: str
     sm_budget: int
+    team_patches: int
     media_profile: str
     image_backend: str
     rgba_background_color: Tuple[int, int, int]

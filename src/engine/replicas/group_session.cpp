@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <exception>
 #include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -40,11 +41,60 @@ void GroupSession::begin(std::span<const TowerItem> items, const EncodeOptions& 
     sessions_.front()->begin(items, how);
     return;
   }
-  const std::vector<TowerItem> shares = share(items);
+  std::vector<TowerItem> shares = share(items);
+  const ReplicaGroup::TeamLoan team = group_.take_team();
+  std::vector<TowerItem> large;
+  if (team.get() != nullptr) large = take_large(shares);
   std::vector<ItemSpec> specs;
   for (const TowerItem& item : shares) specs.push_back(item.spec());
   begin(shares, assign_items(group_[0].model().graph_spec(), specs, sessions_.size()), how);
+  for (const TowerItem& item : large) begin_in_team(item, how, *team.get());
   for (SharedItem& item : shared_) item.end_store();
+}
+
+std::vector<TowerItem> GroupSession::take_large(std::vector<TowerItem>& items) const {
+  const auto stays = [&](const TowerItem& item) {
+    const bool on_one = item.keep != nullptr && !item.keep->stores_on_host();
+    return on_one || item.share.units.count > 0 || !group_.suits_team(item.spec());
+  };
+  const auto large = std::stable_partition(items.begin(), items.end(), stays);
+  const auto left = (items.end() - large) % std::ssize(sessions_);
+  std::stable_sort(large, items.end(), [](const TowerItem& a, const TowerItem& b) {
+    return a.spec().input_rows < b.spec().input_rows;
+  });
+  std::vector<TowerItem> taken(items.end() - left, items.end());
+  items.resize(items.size() - taken.size());
+  return taken;
+}
+
+void GroupSession::begin_in_team(const TowerItem& item, const EncodeOptions& how,
+                                 TeamTable& table) {
+  SharedItem* const rows = item.target.result == nullptr ? nullptr : &share_rows(item);
+  std::vector<TowerItem> parts;
+  for (int rank = 0; rank < table.size(); ++rank) {
+    const ItemShare share{.units = {0, 1}, .counts = rank == 0, .part = {rank, table.size()}};
+    parts.push_back(rows == nullptr ? TowerItem{.prepared = item.prepared, .share = share}
+                                    : rows->add(*item.prepared, share));
+  }
+  table.open();
+  for_each_rank([&](std::size_t rank) {
+    try {
+      sessions_[rank]->begin({&parts[rank], 1}, how, &table);
+    } catch (...) {
+      table.leave();
+      throw;
+    }
+  });
+}
+
+SharedItem& GroupSession::share_rows(const TowerItem& item) {
+  const Device& device = group_[0].device();
+  const std::int64_t width = group_[0].model().graph_spec().out_width;
+  if (item.keep != nullptr) {
+    item.keep->begin_store(group_[0].device(), item.spec().out_rows, width,
+                           device.properties().activation_dtype);
+  }
+  return shared_.emplace_back(item, width);
 }
 
 std::vector<TowerItem> GroupSession::share(std::span<const TowerItem> items) {
@@ -56,7 +106,6 @@ std::vector<TowerItem> GroupSession::share(std::span<const TowerItem> items) {
     const bool on_one = item.keep != nullptr && !item.keep->stores_on_host();
     if (on_one) specs.back().units = {};  // one unit, to stay whole
   }
-  Device& device = group_[0].device();
   std::vector<TowerItem> all;
   for (const ItemPiece& piece : cut_items(model, specs, are_shared ? sessions_.size() : 1)) {
     const TowerItem& item = items[piece.item];
@@ -66,13 +115,7 @@ std::vector<TowerItem> GroupSession::share(std::span<const TowerItem> items) {
       continue;
     }
     const bool stays = item.target.result == nullptr;
-    if (share.units.first == 0 && !stays) {
-      if (item.keep != nullptr) {
-        item.keep->begin_store(device, item.spec().out_rows, model.out_width,
-                               device.properties().activation_dtype);
-      }
-      shared_.emplace_back(item, model.out_width);
-    }
+    if (share.units.first == 0 && !stays) share_rows(item);
     share.units.first += item.share.units.first;
     share.counts &= item.share.counts;
     all.push_back(stays ? TowerItem{.prepared = item.prepared, .share = share}
@@ -133,14 +176,17 @@ void GroupSession::for_each_rank(const std::function<void(std::size_t)>& work) {
       failures[rank] = std::current_exception();
     }
   });
+  std::optional<Error> of_others;  // of a team, of which another one could not go on
   for (std::size_t rank = 0; rank < failures.size(); ++rank) {
     if (!failures[rank]) continue;
     try {
       std::rethrow_exception(failures[rank]);
     } catch (const Error& error) {
-      rethrow_of_replica(error, group_, rank);
+      if (error.code() != ErrorCode::kUnavailable) rethrow_of_replica(error, group_, rank);
+      if (!of_others) of_others = error;
     }
   }
+  if (of_others) throw Error(*of_others);
 }
 
 }  // namespace fovea

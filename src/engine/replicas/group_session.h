@@ -31,7 +31,8 @@ class GroupSession {
   /// target after finish(), or stay on the devices. The next call may be a begin: its tower runs
   /// while these rows leave the devices (ReplicaSession::begin). Where items are packed by units,
   /// those that cost much are shared by all replicas (cut_items), but for those that a cache keeps
-  /// on a device.
+  /// on a device. Large units that are left when every replica has got equally many are computed by
+  /// all replicas together, if nobody else wants one (ReplicaGroup::take_team).
   /// @throws Error of the first replica, in their order, that failed; with several replicas its
   /// message names it. All replicas have ended by then, and are usable afterwards. Call abandon()
   /// then; targets are in part as they were.
@@ -54,6 +55,11 @@ class GroupSession {
   [[nodiscard]] std::size_t sender_of(const RowMove& move) const;
   /// Items and shares of items.
   [[nodiscard]] std::vector<TowerItem> share(std::span<const TowerItem> items);
+  /// Takes those out of `items` that all replicas are to compute together.
+  [[nodiscard]] std::vector<TowerItem> take_large(std::vector<TowerItem>& items) const;
+  void begin_in_team(const TowerItem& item, const EncodeOptions& how, TeamTable& table);
+  /// A place for the rows of an item of which several replicas have a share.
+  SharedItem& share_rows(const TowerItem& item);
 
   ReplicaGroup& group_;
   std::deque<SharedItem> shared_;                          // of those that were begun

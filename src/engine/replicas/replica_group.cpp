@@ -37,9 +37,31 @@ void add(Stats& total, const Stats& one) {
 
 }  // namespace
 
-ReplicaGroup::ReplicaGroup(std::vector<std::unique_ptr<Replica>> replicas)
-    : replicas_(std::move(replicas)) {
+ReplicaGroup::ReplicaGroup(std::vector<std::unique_ptr<Replica>> replicas,
+                           std::int64_t team_patches)
+    : replicas_(std::move(replicas)), team_patches_(team_patches) {
   FOVEA_CHECK(!replicas_.empty(), kInvalidArgument, "a group needs at least 1 replica, got 0");
+  const std::int64_t heads = replicas_.front()->model().graph_spec().team_heads;
+  if (team_patches_ == 0 || heads == 0 || heads % std::ssize(replicas_) != 0) return;
+  std::vector<Device*> devices;
+  for (const auto& replica : replicas_) devices.push_back(&replica->device());
+  table_ = TeamTable::make(devices);
+}
+
+bool ReplicaGroup::suits_team(const ItemSpec& share) const noexcept {
+  if (table_ == nullptr || share.input_rows < team_patches_) return false;
+  const std::optional<int> path = ItemShare::only_path_of(share);
+  if (!path) return false;
+  const ItemUnits unit = share.units_on(*path);
+  return unit.count == 1 && unit.rows > 0 && unit.patches % unit.rows == 0;
+}
+
+ReplicaGroup::TeamLoan ReplicaGroup::take_team() {
+  if (table_ == nullptr) return {};
+  std::unique_lock lock(team_mutex_, std::try_to_lock);
+  const auto is_wanted = [](const auto& replica) { return replica->graphs().num_waiting() > 0; };
+  if (!lock || std::ranges::any_of(replicas_, is_wanted)) return {};
+  return {*table_, std::move(lock)};
 }
 
 void ReplicaGroup::for_each(const std::function<void(Replica&)>& work) {

@@ -1,9 +1,12 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
+#include <mutex>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "fovea/error.h"
@@ -11,6 +14,7 @@
 #include "fovea/tower/device/device.h"
 #include "fovea/tower/graph/graph_manager.h"
 #include "fovea/tower/models/encoder_graph_model.h"
+#include "graph/team_table.h"
 
 namespace fovea {
 
@@ -40,7 +44,10 @@ class Replica {
 class ReplicaGroup {
  public:
   /// @param replicas at least one, all of one model.
-  explicit ReplicaGroup(std::vector<std::unique_ptr<Replica>> replicas);
+  /// @param team_patches as EngineOptions::team_patches.
+  /// @throws Error(kDevice), Error(kOutOfMemory).
+  explicit ReplicaGroup(std::vector<std::unique_ptr<Replica>> replicas,
+                        std::int64_t team_patches = 0);
 
   /// Calls work(replica) for every replica, one after the other.
   /// @throws what `work` throws; of several replicas an Error names the one that failed.
@@ -49,11 +56,31 @@ class ReplicaGroup {
   [[nodiscard]] std::size_t size() const noexcept { return replicas_.size(); }
   [[nodiscard]] Replica& operator[](std::size_t rank) const { return *replicas_[rank]; }
 
+  /// Whether all replicas together would compute the unit of this share of an item.
+  [[nodiscard]] bool suits_team(const ItemSpec& share) const noexcept;
+  /// All replicas as a team, until it goes; null while others have it, or wait for a replica: each
+  /// is then better off with a replica of its own.
+  class TeamLoan {
+   public:
+    TeamLoan() = default;
+    TeamLoan(TeamTable& table, std::unique_lock<std::mutex> lock)
+        : table_(&table), lock_(std::move(lock)) {}
+    [[nodiscard]] TeamTable* get() const noexcept { return table_; }
+
+   private:
+    TeamTable* table_ = nullptr;
+    std::unique_lock<std::mutex> lock_;
+  };
+  [[nodiscard]] TeamLoan take_team();
+
   /// Counters of every replica by itself, in their order.
   [[nodiscard]] std::vector<ReplicaStats> stats() const;
 
  private:
   std::vector<std::unique_ptr<Replica>> replicas_;
+  std::int64_t team_patches_;
+  std::unique_ptr<TeamTable> table_;  // null: these replicas cannot be a team
+  std::mutex team_mutex_;
 };
 
 /// Throws `error` again, with the replica of this rank in front if it is one of several. The end of

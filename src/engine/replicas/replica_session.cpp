@@ -34,7 +34,7 @@ void share_times(std::span<const TowerItem> items, std::span<const ItemUse> uses
 ReplicaSession::ReplicaSession(Replica& replica) : replica_(replica), mover_(replica.device()) {}
 
 RunTimes ReplicaSession::run(std::span<const TowerItem> items, const EncodeOptions& how,
-                             Stream* reader) {
+                             Stream* reader, TeamTable* team) {
   const DType dtype = replica_.device().properties().activation_dtype;
   const std::int64_t width = replica_.model().graph_spec().out_width;
   std::vector<const PreparedItem*> prepared;
@@ -56,7 +56,7 @@ RunTimes ReplicaSession::run(std::span<const TowerItem> items, const EncodeOptio
   }
   GraphManager& graphs = replica_.graphs();
   uses_.resize(items.size());
-  const RunOptions options{.reader = reader, .uses = uses_, .shares = shares};
+  const RunOptions options{.reader = reader, .uses = uses_, .shares = shares, .team = team};
   return how.enforce_eager ? graphs.execute_eager(prepared, rows_, options)
                            : graphs.execute(prepared, rows_, options);
 }
@@ -79,7 +79,8 @@ std::vector<ExpectedRows> ReplicaSession::expected_rows(std::span<const TowerIte
   return rows;
 }
 
-void ReplicaSession::begin(std::span<const TowerItem> items, const EncodeOptions& how) {
+void ReplicaSession::begin(std::span<const TowerItem> items, const EncodeOptions& how,
+                           TeamTable* team) {
   const Stopwatch tower;
   Device& device = replica_.device();
   BatchMemory& memory = memory_[slot_];
@@ -88,7 +89,7 @@ void ReplicaSession::begin(std::span<const TowerItem> items, const EncodeOptions
   mover_.expect(expected_rows(items));
   RunTimes times;
   try {
-    times = run(items, how, std::ranges::all_of(items, is_on_gpu) ? queue : nullptr);
+    times = run(items, how, std::ranges::all_of(items, is_on_gpu) ? queue : nullptr, team);
   } catch (...) {
     mover_.expect_nothing();
     throw;

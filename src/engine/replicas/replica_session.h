@@ -48,9 +48,11 @@ class ReplicaSession {
   /// finish(), and so are those begun before; until then targets must stay, also if this call
   /// throws. The next call may be a begin: its tower runs while these rows leave. If all targets
   /// are on GPUs, the host waits for no rows.
+  /// @param team where the item is the part that this replica computes of one, the table at which
+  /// all do; else null.
   /// @throws Error of the model or the device, or of the interrupt of this thread; session and
   /// replica are usable afterwards.
-  void begin(std::span<const TowerItem> items, const EncodeOptions& how);
+  void begin(std::span<const TowerItem> items, const EncodeOptions& how, TeamTable* team = nullptr);
   /// As begin for rows that no tower has to compute. Those of the cache on the host go back to the
   /// device if they are wanted on a GPU.
   void move(std::vector<RowMove> moves) { mover_.move(std::move(moves), &mover_.queue()); }
@@ -66,9 +68,10 @@ class ReplicaSession {
   [[nodiscard]] std::span<const TensorView> rows() const noexcept { return rows_; }
 
  private:
-  /// Runs the tower on shares of items; fills in rows_ and uses_. @param reader as RunOptions.
+  /// Runs the tower on shares of items; fills in rows_ and uses_. @param reader, team as
+  /// RunOptions.
   [[nodiscard]] RunTimes run(std::span<const TowerItem> items, const EncodeOptions& how,
-                             Stream* reader);
+                             Stream* reader, TeamTable* team);
   [[nodiscard]] std::vector<ExpectedRows> expected_rows(std::span<const TowerItem> items) const;
   /// Stores rows for others, behind what `queue` holds.
   void keep(const TowerItem& item, const TensorView& rows, Stream& queue);

@@ -24,15 +24,16 @@ SharedItem::SharedItem(const TowerItem& item, std::int64_t width)
       place_(place_rows(item, width)),
       first_unit_(item.share.units.first) {
   const ItemSpec& spec = item.prepared->plan.spec;
-  unit_rows_ = spec.units_on(ItemShare::path_of(spec).value()).rows;
+  unit_rows_ = spec.units_on(ItemShare::only_path_of(spec).value()).rows;
 }
 
 TowerItem SharedItem::add(const PreparedItem& prepared, const ItemShare& share) {
   Part& part = parts_.emplace_back();
   if (target_.block != nullptr) part.block = *target_.block;
-  const std::int64_t first = (share.units.first - first_unit_) * unit_rows_;
+  const TeamPart::Tokens of_unit = share.part.of(unit_rows_);  // all rows, unless it is a part
+  const std::int64_t first = (share.units.first - first_unit_) * unit_rows_ + of_unit.first;
   part.block.data = place_.to + static_cast<std::size_t>(first) * place_.to_stride;
-  part.block.rows = share.units.count * unit_rows_;
+  part.block.rows = share.units.count * of_unit.count;
   part.block.row_stride_bytes = static_cast<std::int64_t>(place_.to_stride);
   part.block.dtype = target_.dtype;
   return {.prepared = &prepared,

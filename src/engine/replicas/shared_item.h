@@ -22,7 +22,8 @@ class SharedItem {
   SharedItem& operator=(const SharedItem&) = delete;
 
   /// A share for the tower. Its target stays valid while this object lives.
-  /// @param prepared the item, or these units of it. @param share units of the item.
+  /// @param prepared the item, or these units of it. @param share units of the item, or a part of
+  /// one.
   [[nodiscard]] TowerItem add(const PreparedItem& prepared, const ItemShare& share);
   /// To be called when all shares that were added have begun: ends the store of their rows.
   void end_store();

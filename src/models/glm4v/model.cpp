@@ -28,6 +28,7 @@ common::GridTower describe(const Config& c) {
   return {.main_width = c.out_hidden_size,
           .out_width = c.out_hidden_size,
           .attention_parity_rows = common::attention_parity(c.hidden_size, mlp_width),
+          .team_heads = c.num_heads,
           .facts = {{"depth", cat(c.depth)},
                     {"hidden_size", cat(c.hidden_size)},
                     {"out_hidden_size", cat(c.out_hidden_size)},

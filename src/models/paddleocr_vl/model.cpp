@@ -19,6 +19,7 @@ common::GridTower describe(const Config& c) {
   return {.main_width = c.text_hidden_size,
           .out_width = c.text_hidden_size,
           .attention_parity_rows = common::attention_parity(c.hidden_size, c.intermediate_size),
+          .team_heads = c.num_attention_heads,
           .facts = common::transformer_facts(c, {{"image_size", cat(c.image_size)}})};
 }
 

@@ -21,6 +21,7 @@ common::GridTower describe(const Config& c) {
   return {.main_width = c.hidden_size,
           .out_width = c.hidden_size,
           .attention_parity_rows = common::attention_parity(c.embed_dim, c.mlp_width()),
+          .team_heads = c.num_heads,
           .facts = {{"depth", cat(c.depth)},
                     {"embed_dim", cat(c.embed_dim)},
                     {"MLP width", cat(c.mlp_width())},

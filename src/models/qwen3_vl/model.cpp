@@ -47,6 +47,7 @@ common::GridTower describe(const Config& c) {
   return {.main_width = c.out_hidden_size,
           .out_width = c.out_width(),
           .attention_parity_rows = common::attention_parity(c.hidden_size, c.intermediate_size),
+          .team_heads = c.num_heads,
           .facts = {{"depth", cat(c.depth)},
                     {"hidden_size", cat(c.hidden_size)},
                     {"intermediate_size", cat(c.intermediate_size)},

@@ -2,13 +2,13 @@
 // less.
 #include <gtest/gtest.h>
 
-#include <cmath>
 #include <random>
 
 #include "device/cuda_plugin.h"
 #include "engine/backend.h"
 #include "engine/cached/noise.h"
 #include "engine/rows/gpu_room.h"
+#include "engine/rows/relative_l2.h"
 #include "fovea/fovea.h"
 #include "support/golden.h"
 
@@ -16,9 +16,6 @@ namespace fovea {
 namespace {
 
 using test::GpuRoom;
-
-/// GEMMs in bf16 of both sizes of a batch may choose other kernels: some roundings of 2^-9.
-constexpr double kMostDifference = 0.02;
 
 Engine load(const std::string& family, const std::string& device) {
   return Engine::load(test::golden_folder(family, "golden.safetensors"),
@@ -30,18 +27,6 @@ MediaItem noise_video(std::int64_t num_frames, std::int64_t side_px) {
   std::vector<std::uint8_t> rgb(static_cast<std::size_t>(num_frames * side_px * side_px * 3));
   for (std::uint8_t& value : rgb) value = static_cast<std::uint8_t>(random());
   return video_rgb(std::move(rgb), num_frames, side_px, side_px, 2, "noise");
-}
-
-double relative_l2(const Embedding& rows, const Embedding& expected) {
-  double off = 0;
-  double all = 0;
-  for (std::int64_t row = 0; row < expected.rows; ++row) {
-    for (std::int64_t column = 0; column < expected.width; ++column) {
-      off += std::pow(rows.at(row, column) - expected.at(row, column), 2);
-      all += std::pow(expected.at(row, column), 2);
-    }
-  }
-  return std::sqrt(off / all);
 }
 
 TEST(SharedOnGpus, HaveTheRowsOfOneGpu) {
@@ -60,7 +45,7 @@ TEST(SharedOnGpus, HaveTheRowsOfOneGpu) {
       const Embedding expected = alone.encode({&item, 1}, how)[0];
       const Embedding rows = both.encode({&item, 1}, how)[0];
       ASSERT_EQ(rows.rows, expected.rows);
-      EXPECT_LT(relative_l2(rows, expected), kMostDifference);
+      EXPECT_LT(test::relative_l2(rows, expected), test::kMostDifference);
       const Backend last = make_backend("cuda:1");
       const auto stream = last.device->adopt_stream(1, nullptr);
       const GpuRoom room(*last.device, 1, rows.rows, rows.width, RowDType::kFloat32, 8);

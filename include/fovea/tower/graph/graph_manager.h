@@ -39,6 +39,8 @@ struct ItemUse {
   std::int64_t units_reused = 0;  ///< of its units, as Stats::units_reused
 };
 
+class TeamTable;  // src/graph/team_table.h: where managers meet that run an item together
+
 /// What a run is asked for besides items and rows.
 struct RunOptions {
   /// Of a device that is not the host, the queue that reads the rows next: the run writes behind
@@ -48,6 +50,10 @@ struct RunOptions {
   Stream* reader = nullptr;
   std::span<ItemUse> uses = {};            ///< of each item, written; none: nobody wants to know
   std::span<const ItemShare> shares = {};  ///< of each item; none: all are whole
+  /// The item is one, and its share a TeamPart: the other parts run at the same time, each in the
+  /// manager of another member, with the same table, which a caller whose run throws must leave.
+  /// Null: there is no such share.
+  TeamTable* team = nullptr;
 };
 
 /// Packs items into the sizes of captured graphs, replays the smallest that fits and runs the rest

@@ -43,6 +43,10 @@ struct GraphSpec {
   /// Input rows of a sequence at which its attention costs as much as all else does, for balancing
   /// over devices; 0: the cost of an item follows its rows alone.
   std::int64_t attention_parity_rows = 0;
+  /// Heads of every attention, where nothing else in the forward lets the rows of different tokens
+  /// meet, and the patches of a token are neighbours: devices can then compute a unit together,
+  /// each a part of the tokens and of the heads. 0: they cannot.
+  std::int64_t team_heads = 0;
   /// Smallest token budget worth capturing where the configuration names none, and the largest that
   /// the language model could use, if the checkpoint says so.
   std::int64_t min_token_budget = 64;
@@ -55,6 +59,9 @@ struct GraphCapacity {
   std::int64_t tokens = 0;  ///< of the path; a multiple of its unit
   std::int64_t items = 0;
   std::int64_t seqs = 0;  ///< attention sequences
+  /// Devices that compute the forward together (fovea/tower/device/team.h): the tokens are those of
+  /// each, items and sequences those of all.
+  int team = 1;
 
   friend bool operator==(const GraphCapacity&, const GraphCapacity&) noexcept = default;
 };

@@ -14,6 +14,7 @@
 #include "fovea/row_block.h"
 #include "fovea/tower/core/margins.h"
 #include "fovea/tower/core/tensor_view.h"
+#include "fovea/tower/device/team.h"
 
 namespace fovea {
 
@@ -92,9 +93,12 @@ struct PreparedItem {
 struct FOVEA_API ItemShare {
   UnitRange units = {};  ///< on that path; none: the whole item, whatever its paths
   bool counts = true;    ///< in statistics, where each item counts once: its other runs do not
+  TeamPart part = {};    ///< of the only one of these units
 
   /// The only path of an item that can be shared; absent: it cannot, or has a single unit.
   [[nodiscard]] static std::optional<int> path_of(const ItemSpec& spec) noexcept;
+  /// The same, also where the item has a single unit.
+  [[nodiscard]] static std::optional<int> only_path_of(const ItemSpec& spec) noexcept;
   /// The sizes of this share.
   [[nodiscard]] ItemSpec spec_of(const ItemSpec& item) const noexcept;
 };
@@ -106,6 +110,7 @@ struct FOVEA_API ItemPart {
   int path = 0;
   std::int64_t first = 0;  ///< unit of the path
   std::int64_t count = 0;  ///< of units, at least 1
+  TeamPart team = {};      ///< of the only one of these units
 
   /// All units of an item on a path, which it must take.
   [[nodiscard]] static ItemPart whole(const PreparedItem& item, int path) noexcept;
@@ -113,10 +118,11 @@ struct FOVEA_API ItemPart {
   [[nodiscard]] const ItemPlan& plan() const noexcept { return item->plan; }
   [[nodiscard]] ItemUnits units() const noexcept { return plan().spec.units_on(path); }
   /// Patches that enter the path, tokens that it makes of them, and attention sequences.
-  [[nodiscard]] std::int64_t patches() const noexcept { return count * units().patches; }
-  [[nodiscard]] std::int64_t tokens() const noexcept { return count * units().rows; }
+  [[nodiscard]] std::int64_t patches() const noexcept;
+  [[nodiscard]] std::int64_t tokens() const noexcept;
   [[nodiscard]] std::int64_t seqs() const noexcept;
-  /// The bytes of these units, in the item's pixels.
+  /// The bytes of these units, in the item's pixels; of a unit all, whatever its team computes
+  /// here.
   [[nodiscard]] std::span<const std::uint8_t> pixels() const noexcept;
 };
 

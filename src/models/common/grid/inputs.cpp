@@ -27,7 +27,12 @@ std::vector<GridRun> runs_of(const GridGeometry& geometry, std::span<const ItemP
     const ItemPlan& plan = part.plan();
     std::span<const std::uint8_t> pixels = part.pixels();
     if (geometry.frames == FrameUse::kJoined) {
-      runs.push_back({plan, pixels, part.patches(), part.seqs()});
+      GridRun& run = runs.emplace_back(GridRun{plan, pixels, part.patches(), part.seqs()});
+      if (part.team.size > 1) {
+        const ItemUnits unit = part.units();
+        run.first_patch = part.team.of(unit.rows).first * geometry.merge_area();
+        run.all_patches = unit.patches;
+      }
       continue;
     }
     const auto frame_bytes =
@@ -80,12 +85,13 @@ std::vector<GridRun> runs_of(std::span<const ItemPart> parts, const ViewsOf& vie
 std::vector<BufferDecl> GridInputs::declare(const GridGeometry& geometry,
                                             const GraphCapacity& capacity) {
   const std::int64_t patches = patch_capacity(geometry, capacity);
-  // A patch takes patch_dim bytes if no frame is repeated; still images need half of it.
+  // A patch takes patch_dim bytes if no frame is repeated; still images need half of it. Of a team
+  // each member has all pixels.
   return {{kLive, DType::kI32, {kNumLive}},
           {kCuSeqlens, DType::kI32, {capacity.seqs + 1}, PadRule::kRepeatLast},
           {kPositions, DType::kI32, {patches, 4}},
           {kSources, DType::kI32, {patches, 4}},
-          {kPixels, DType::kU8, {patches * geometry.patch_dim()}}};
+          {kPixels, DType::kU8, {capacity.team * patches * geometry.patch_dim()}}};
 }
 
 PatchTables GridInputs::fill(const GridGeometry& geometry, std::span<const ItemPart> parts,
@@ -123,10 +129,11 @@ PatchTables GridInputs::fill(const GridGeometry& geometry, std::span<const GridR
     const auto rows = static_cast<std::size_t>(run.patches);
     write_patch_rows(geometry, run.plan, static_cast<std::int64_t>(byte), run.pixels.size(),
                      {position_rows.as<std::int32_t>() + 4 * row, 4 * rows},
-                     {source_rows.as<std::int32_t>() + 4 * row, 4 * rows});
+                     {source_rows.as<std::int32_t>() + 4 * row, 4 * rows}, run.first_patch);
     writer.copy(pixel_bytes.data + byte, run.pixels);
+    const std::int64_t attended = run.all_patches > 0 ? run.all_patches : run.patches;
     for (std::int64_t seq = 0; seq < run.seqs; ++seq, ++offsets) {
-      offsets[1] = offsets[0] + narrow(run.patches / run.seqs);
+      offsets[1] = offsets[0] + narrow(attended / run.seqs);
     }
     row += rows;
     byte += run.pixels.size();
@@ -147,7 +154,7 @@ GridInputs GridInputs::of(const NamedTensors& in) {
 
 void write_patch_rows(const GridGeometry& geometry, const ItemPlan& plan, std::int64_t pixel_offset,
                       std::size_t pixel_bytes, std::span<std::int32_t> positions,
-                      std::span<std::int32_t> sources) {
+                      std::span<std::int32_t> sources, std::int64_t first_patch) {
   const std::int64_t h = plan.grid[1];
   const std::int64_t w = plan.grid[2];
   const std::int64_t m = geometry.spatial_merge_size;
@@ -162,11 +169,13 @@ void write_patch_rows(const GridGeometry& geometry, const ItemPlan& plan, std::i
   auto position = positions.begin();
   auto source = sources.begin();
   std::int64_t tile = pixel_offset;  // of the next patch, where each has its own
+  std::int64_t left_out = first_patch;
   const auto emit = [&](std::int64_t y, std::int64_t x, std::int64_t frame_offset,
                         std::int64_t next_frame) {
-    for (const std::int64_t v : {y, x, h, w}) *position++ = narrow(v);
     const std::int64_t offset = tiled ? tile : frame_offset + y * p * row_stride + x * p * 3;
     tile += 3 * channel_stride;
+    if (left_out-- > 0 || position == positions.end()) return;
+    for (const std::int64_t v : {y, x, h, w}) *position++ = narrow(v);
     for (const std::int64_t v : {offset, row_stride, next_frame, channel_stride}) {
       *source++ = narrow(v);
     }
@@ -201,8 +210,10 @@ AttendedRows rotated_rows(ExecContext& ctx, const GridInputs& in, const Tensor& 
                           std::int64_t num_rows) {
   // Not the longest image: what the processor allows exceeds the rows of any graph, and an exact
   // bound in eager runs alone would let them choose another kernel than replays.
-  const ops::Sequences sequences{
-      .cu_seqlens = in.cu_seqlens, .seqs = in.seqs, .max_seqlen = num_rows, .rows = in.patches};
+  const ops::Sequences sequences{.cu_seqlens = in.cu_seqlens,
+                                 .seqs = in.seqs,
+                                 .max_seqlen = ctx.all_rows(num_rows),
+                                 .rows = in.patches};
   return rotated_rows(ctx, sequences, in.positions, inv_freq);
 }
 

@@ -26,6 +26,10 @@ struct GridRun {
   std::int64_t patches = 0;  ///< of all of them
   std::int64_t seqs = 1;
   std::int64_t tokens = 0;  ///< that the tower makes of them; 0: one of every merge_area patches
+  /// Patches of the grid that are those of other members of a team, in front of these; and all that
+  /// the grid has.
+  std::int64_t first_patch = 0;
+  std::int64_t all_patches = 0;  ///< 0: there is no team
 };
 
 /// The runs of parts, in the order of their rows: one of every part, or, where frames have patches
@@ -79,11 +83,12 @@ struct GridInputs {
 /// other.
 /// @param pixel_offset byte at which their pixels start in the pixels of the batch.
 /// @param pixel_bytes of them, which say how many frames there are: an odd last one is repeated.
-/// @param positions, sources [patches, 4], as in GridInputs.
+/// @param positions, sources [patches, 4], as in GridInputs. @param first_patch rows that are left
+/// out in front; behind, as many are left out as there is no room for.
 /// Source: docs/reference/qwen_glm.md, "Patch rows".
 void write_patch_rows(const GridGeometry& geometry, const ItemPlan& plan, std::int64_t pixel_offset,
                       std::size_t pixel_bytes, std::span<std::int32_t> positions,
-                      std::span<std::int32_t> sources);
+                      std::span<std::int32_t> sources, std::int64_t first_patch = 0);
 
 // The layers before the blocks of a tower over grids. As in layers.h, functions submit to
 // ctx.stream, return at once and are safe to capture.

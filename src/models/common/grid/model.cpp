@@ -23,6 +23,7 @@ TowerAnswers answers_of(GridTower tower, const GridProcessing& p) {
   spec.out_width = tower.out_width;
   spec.max_frames_per_video = videos ? kMaxPatchesPerVideo * p.geometry.frames_apart() : 1;
   spec.attention_parity_rows = tower.attention_parity_rows;
+  spec.team_heads = p.geometry.frames == FrameUse::kJoined ? tower.team_heads : 0;
 
   Facts& facts = answers.facts;
   facts.emplace_back("patch_size", cat(p.geometry.patch_size));

@@ -18,6 +18,7 @@ struct GridTower {
   std::int64_t main_width = 0;             ///< as in GraphSpec
   std::int64_t out_width = 0;              ///< as in GraphSpec
   std::int64_t attention_parity_rows = 0;  ///< as in GraphSpec
+  std::int64_t team_heads = 0;             ///< as in GraphSpec
   Facts facts;
 };
 

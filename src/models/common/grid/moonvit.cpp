@@ -69,6 +69,7 @@ GridTower moonvit_tower(const MoonVitConfig& c) {
   return {.main_width = c.text_hidden_size,
           .out_width = c.text_hidden_size,
           .attention_parity_rows = attention_parity(c.hidden_size, c.intermediate_size),
+          .team_heads = c.num_attention_heads,
           .facts = transformer_facts(
               c, {{"position table", cat(c.init_pos_emb_height, "x", c.init_pos_emb_width)}})};
 }
