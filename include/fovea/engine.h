@@ -168,6 +168,9 @@ class FOVEA_API Engine {
   /// Error(kInvalidArgument) without an encoder cache on GPUs
   /// (EngineOptions::encoder_device_cache_size); Error(kDevice).
   [[nodiscard]] LentRows lend_rows(std::span<const std::string> keys);
+  /// The same for threads that must not wait: nothing while some of the rows are still being copied
+  /// into the cache.
+  [[nodiscard]] std::optional<LentRows> try_lend_rows(std::span<const std::string> keys);
 
   /// Captures every graph of the configuration and returns when all are captured. Without this call
   /// a CPU captures a graph when a batch first needs it, and a GPU captures all of them in the

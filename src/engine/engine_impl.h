@@ -93,6 +93,9 @@ struct Engine::Impl {
   /// Of all GPUs since loading; absent without one, or if one has no figures.
   [[nodiscard]] std::optional<double> energy_joules() const;
 
+  /// @throws as Engine::lend_rows, if there is none.
+  [[nodiscard]] RowLender& checked_lender();
+
   std::string directory;
   EngineOptions options;
   const std::shared_ptr<const PlanContext> plan_context =

@@ -90,14 +90,24 @@ std::optional<Embedding> Engine::Impl::cached_rows(const std::string& key) {
   return item;
 }
 
-LentRows Engine::lend_rows(std::span<const std::string> keys) try {
-  FOVEA_CHECK(!impl_->on_host(), kUnsupported,
+RowLender& Engine::Impl::checked_lender() {
+  FOVEA_CHECK(!on_host(), kUnsupported,
               "rows can be lent to other processes from memory of a GPU, and this engine is on ",
-              impl_->backends.front().device->properties().name);
-  FOVEA_CHECK(impl_->lender, kInvalidArgument,
+              backends.front().device->properties().name);
+  FOVEA_CHECK(lender, kInvalidArgument,
               "rows are lent from the memory that the encoder cache has on GPUs, and it has none "
               "(encoder_device_cache_size, --encoder-device-cache-size)");
-  return impl_->lender->lend(keys);
+  return *lender;
+}
+
+LentRows Engine::lend_rows(std::span<const std::string> keys) try {
+  return impl_->checked_lender().lend(keys);
+} catch (...) {
+  rethrow_as_error();
+}
+
+std::optional<LentRows> Engine::try_lend_rows(std::span<const std::string> keys) try {
+  return impl_->checked_lender().try_lend(keys);
 } catch (...) {
   rethrow_as_error();
 }

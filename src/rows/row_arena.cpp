@@ -53,6 +53,10 @@ void RowSlot::begin_read(Stream& queue) const {
   for (const RowMark& mark : written_) queue.wait_for(*mark);
 }
 
+bool RowSlot::has_rows() const {
+  return std::ranges::all_of(written_, [](const RowMark& mark) { return mark->is_idle(); });
+}
+
 void RowSlot::wait_for_rows() const {
   for (const RowMark& mark : written_) {
     if (!mark->is_idle()) mark->synchronize();

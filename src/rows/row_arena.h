@@ -55,6 +55,8 @@ class RowSlot {
   /// Makes a queue, or the host, wait until the rows are here.
   void begin_read(Stream& queue) const;
   void wait_for_rows() const;
+  /// Whether the rows are here, without waiting.
+  [[nodiscard]] bool has_rows() const;
   /// What was submitted up to `mark` reads the rows.
   void end_read(RowMark mark);
 

@@ -10,8 +10,6 @@ namespace fovea {
 
 namespace {
 
-using Claims = std::vector<RowCache::Claim>;
-
 /// Where rows lie in one of these memories; nothing if they are in that of the host.
 std::optional<LentItem> place_of(const RowCache::Claim& claim,
                                  std::span<const RowCache::DeviceMemory> memories) {
@@ -42,19 +40,33 @@ const std::vector<DeviceMemoryName>& RowLender::names() {
   return names_;
 }
 
-LentRows RowLender::lend(std::span<const std::string> keys) {
+LentRows RowLender::find(std::span<const std::string> keys, Claims& claims) {
   LentRows lent{.memories = names(), .items = {}, .pins = nullptr};
   const std::vector<RowCache::DeviceMemory> memories = cache_.device_memories();
-  const auto claims = std::make_shared<Claims>();
+  claims.reserve(keys.size());
   for (const std::string& key : keys) {
     lent.items.emplace_back();
     std::optional<RowCache::Claim> claim = cache_.find(key);
     if (!claim) continue;
     lent.items.back() = place_of(*claim, memories);
-    if (!lent.items.back()) continue;
-    claim->slot().wait_for_rows();
-    claims->push_back(std::move(*claim));
+    if (lent.items.back()) claims.push_back(std::move(*claim));
   }
+  return lent;
+}
+
+LentRows RowLender::lend(std::span<const std::string> keys) {
+  const auto claims = std::make_shared<Claims>();
+  LentRows lent = find(keys, *claims);
+  for (const RowCache::Claim& claim : *claims) claim.slot().wait_for_rows();
+  lent.pins = claims;
+  return lent;
+}
+
+std::optional<LentRows> RowLender::try_lend(std::span<const std::string> keys) {
+  const auto claims = std::make_shared<Claims>();
+  LentRows lent = find(keys, *claims);
+  const auto has_rows = [](const RowCache::Claim& claim) { return claim.slot().has_rows(); };
+  if (!std::ranges::all_of(*claims, has_rows)) return std::nullopt;
   lent.pins = claims;
   return lent;
 }

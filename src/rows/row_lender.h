@@ -2,6 +2,7 @@
 
 #include <functional>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
@@ -28,8 +29,14 @@ class RowLender {
   /// not outlive the cache.
   /// @throws what name_memory throws; Error(kDevice) if rows have not come to be.
   [[nodiscard]] LentRows lend(std::span<const std::string> keys);
+  /// The same for threads that must not wait: nothing if some of the rows are not there yet.
+  [[nodiscard]] std::optional<LentRows> try_lend(std::span<const std::string> keys);
 
  private:
+  using Claims = std::vector<RowCache::Claim>;
+
+  /// @param claims to the rows that are lent are added.
+  [[nodiscard]] LentRows find(std::span<const std::string> keys, Claims& claims);
   [[nodiscard]] const std::vector<DeviceMemoryName>& names();
 
   RowCache& cache_;

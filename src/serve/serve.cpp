@@ -210,6 +210,7 @@ void Running::add_row_places(Router& router) {
   lend.max_keys = options_.limits.max_items;
   router.add(lend_route({.store = store_,
                          .lend = [this](auto keys) { return service_.lend_rows(keys); },
+                         .try_lend = [this](auto keys) { return service_.try_lend_rows(keys); },
                          .run_task = [this](auto task) { service_.run(std::move(task)); }},
                         lend));
 }

@@ -73,6 +73,19 @@ TEST_F(RowLenderTest, SaysWhereRowsLieWhenTheyAreThere) {
   EXPECT_EQ(lent.memories[0].handle, (std::vector<std::uint8_t>{1, 2, 3}));
 }
 
+TEST_F(RowLenderTest, LendsNothingToWhoeverMustNotWaitForIt) {
+  make(2, 0);
+  store("a", 3);
+  EXPECT_FALSE(lender_->try_lend(Keys{"a"})) << "its copy has not run";
+  EXPECT_TRUE(lender_->try_lend(Keys{"nothing"}));
+  (void)lend({"a"});
+  const std::optional<LentRows> lent = lender_->try_lend(Keys{"x", "a"});
+  ASSERT_TRUE(lent);
+  EXPECT_FALSE(lent->items[0]);
+  expect_rows(*lent, 1, 3);
+  EXPECT_NE(lent->pins, nullptr);
+}
+
 TEST_F(RowLenderTest, NamesTheMemoryOnce) {
   make(4, 0);
   (void)lend({});

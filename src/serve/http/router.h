@@ -54,8 +54,8 @@ struct Route {
   std::string pattern;  ///< "/v1/cache/{key}": {name} stands for one segment that is not empty
   RouteKind kind = RouteKind::kService;
   Handler handler;
-  /// Its handler takes microseconds and never waits: it runs on the thread of the connection,
-  /// so that threads that compute, and are busy, do not delay it.
+  /// Its handler takes microseconds and never waits, but for large bodies: it runs on the thread of
+  /// the connection, so that threads that compute, and are busy, do not delay it.
   bool is_instant = false;
   RouteText text = {};
 };

@@ -23,6 +23,8 @@ constexpr milliseconds kTlsShutdown{1'000};
 /// Between two looks at a body that comes piece by piece, where nobody could say that more is
 /// there.
 constexpr milliseconds kLongestWait{1'000};
+/// The longest body that the thread of a connection parses for a handler.
+constexpr std::size_t kInstantBody = std::size_t{64} << 10;
 /// Time for a reply that says that the server stops.
 constexpr milliseconds kLastReply{1'000};
 
@@ -296,8 +298,9 @@ Awaitable<void> Session::await_reply(Transaction& now) {
   const Clock::time_point limit = now.head.deadline + options_.reply_grace;
   const auto pending = std::make_shared<PendingReply>(stream_.executor(), changed_);
   const Closing closing(*pending);
-  const std::weak_ptr<Exchange> handled = hand_over(now, pending);
-  if (!now.route->is_instant) watch_.start(shared_from_this());
+  const bool is_instant = now.route->is_instant && now.body->bytes.size() <= kInstantBody;
+  const std::weak_ptr<Exchange> handled = hand_over(now, pending, is_instant);
+  if (!is_instant) watch_.start(shared_from_this());
   std::optional<Reply> reply = pending->take();
   while (!reply && !watch_.client_left() && !is_aborted_ && Clock::now() < limit) {
     co_await changed_->wait_until(limit);
@@ -313,8 +316,8 @@ Awaitable<void> Session::await_reply(Transaction& now) {
   throw ApiError(504, "deadline_exceeded", "the time for the request has passed");
 }
 
-std::weak_ptr<Exchange> Session::hand_over(Transaction& now,
-                                           std::shared_ptr<PendingReply> pending) {
+std::weak_ptr<Exchange> Session::hand_over(Transaction& now, std::shared_ptr<PendingReply> pending,
+                                           bool is_instant) {
   if (now.head.trace) now.head.trace->end_stage("receive", Clock::now());
   Request request;
   static_cast<RequestHead&>(request) = now.head;
@@ -327,7 +330,7 @@ std::weak_ptr<Exchange> Session::hand_over(Transaction& now,
   // The handler alone holds it: if it is dropped, that is noticed.
   auto task = [route = now.route, arguments = std::move(now.arguments),
                exchange = std::move(exchange)] { handle(*route, exchange, arguments); };
-  if (now.route->is_instant) {
+  if (is_instant) {
     task();
   } else {
     group_.parts.run_task(std::move(task));

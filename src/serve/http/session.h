@@ -102,7 +102,8 @@ class Session : public std::enable_shared_from_this<Session> {
   void find_route(Transaction& now) const;
   void ask_gate(Transaction& now) const;
   [[nodiscard]] std::weak_ptr<Exchange> hand_over(Transaction& now,
-                                                  std::shared_ptr<PendingReply> pending);
+                                                  std::shared_ptr<PendingReply> pending,
+                                                  bool is_instant);
   [[nodiscard]] ReplyPace pace() const;
   [[nodiscard]] bool may_go_on(const Transaction& now) const;
   void observe(const Transaction& now) const;

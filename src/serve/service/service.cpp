@@ -378,6 +378,11 @@ LentRows Service::lend_rows(std::span<const std::string> cache_keys) {
   return impl_->engine->lend_rows(cache_keys);
 }
 
+std::optional<LentRows> Service::try_lend_rows(std::span<const std::string> cache_keys) {
+  if (!impl_->is_loaded()) impl_->throw_unless_ready();
+  return impl_->engine->try_lend_rows(cache_keys);
+}
+
 void Service::run(std::function<void()> task) { impl_->workers.run(std::move(task)); }
 
 Budget& Service::memory() noexcept { return impl_->memory; }

@@ -131,6 +131,8 @@ class Service {
   /// Engine::lend_rows(). What it lends must go before this ends.
   /// @throws as that, and as model().
   [[nodiscard]] LentRows lend_rows(std::span<const std::string> cache_keys);
+  /// Engine::try_lend_rows(); likewise.
+  [[nodiscard]] std::optional<LentRows> try_lend_rows(std::span<const std::string> cache_keys);
 
   /// Runs a task on a worker thread.
   void run(std::function<void()> task);

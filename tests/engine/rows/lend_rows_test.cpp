@@ -48,6 +48,8 @@ TEST(LendRows, ACpuRefusesByName) {
   Engine engine = test::load_cached(std::int64_t{1} << 20);
   test::expect_error(ErrorCode::kUnsupported, "from memory of a GPU, and this engine is on cpu",
                      [&] { (void)engine.lend_rows({}); });
+  test::expect_error(ErrorCode::kUnsupported, "from memory of a GPU, and this engine is on cpu",
+                     [&] { (void)engine.try_lend_rows({}); });
 }
 
 TEST(LendRows, WithoutAGpuNothingIsMapped) {

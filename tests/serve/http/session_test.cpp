@@ -146,6 +146,16 @@ TEST_F(SessionTest, RefusesWithoutReadingTheBody) {
   EXPECT_EQ(statuses_, (std::vector{429, 200, 413}));
 }
 
+TEST_F(SessionTest, LeavesALargeBodyOfAnInstantRouteToAThreadThatComputes) {
+  start();
+  const std::string body((std::size_t{64} << 10) + 1, 'x');
+  const std::string head = "POST /echo HTTP/1.1\r\nHost: h\r\nContent-Length: 65537\r\n\r\n";
+  EXPECT_EQ(ask(head + body), "");
+  run_tasks();
+  EXPECT_THAT(pair_.receive(), StartsWith("HTTP/1.1 200 OK"));
+  EXPECT_EQ(statuses_, std::vector{200});
+}
+
 TEST_F(SessionTest, TellsTheHandlerThatTheClientHasLeft) {
   start();
   (void)ask(kRequest);

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <array>
 #include <memory>
-#include <new>
 #include <optional>
 #include <span>
 #include <utility>
@@ -69,7 +68,8 @@ struct Lending {
 struct Lent {
   std::shared_ptr<Lending> lending;  // outlives the place
   Budget::Ticket place;
-  std::shared_ptr<const void> pins;
+  Clock::time_point until;
+  std::shared_ptr<const void> pins = nullptr;
 };
 
 /// The keys of a request, each once.
@@ -140,33 +140,40 @@ std::string lent_text(const LentRows& rows, std::span<const std::string> keys,
   return to_json_text(json) + "\n";
 }
 
-/// Lets rows go on a thread that computes, as the cache may be busy.
-void release(const std::shared_ptr<Lent>& lent) noexcept {
-  try {
-    lent->lending->parts.run_task([lent] {
-      lent->pins.reset();
-      lent->place = {};
-    });
-  } catch (const std::bad_alloc&) {  // NOLINT: they go with the stream
-  }
-}
-
-void lend(const std::shared_ptr<Lending>& lending, Exchange& exchange) {
-  const std::vector<std::string> keys = read_keys(*lending, exchange.request());
-  const auto lent = std::make_shared<Lent>();
-  lent->lending = lending;
-  lent->place = take_place(*lending);
-  const Clock::time_point until = Clock::now() + lending->options.most_time;
-  LentRows rows = lending->parts.lend(cache_keys(lending->parts.store, keys));
+void reply_with(LentRows rows, const std::shared_ptr<Lent>& lent, std::span<const std::string> keys,
+                Exchange& exchange) {
   lent->pins = std::move(rows.pins);
   const auto stream = std::make_shared<ReplyStream>([lent](bool wants_more) {
-    if (!wants_more) release(lent);
+    if (wants_more) return;
+    lent->pins.reset();
+    lent->place = {};  // before the next request of this connection
   });
   Reply reply{.status = 200, .content_type = "application/json"};
   reply.stream = ReplyStream::reading_end(stream);
-  reply.stream_until = until;
-  (void)stream->put(lent_text(rows, keys, lending->options));  // nobody has closed it
+  reply.stream_until = lent->until;
+  const LendOptions& options = lent->lending->options;
+  (void)stream->put(lent_text(rows, keys, options));  // nobody has closed it
   exchange.reply(std::move(reply));
+}
+
+void lend(const std::shared_ptr<Lending>& lending, const std::shared_ptr<Exchange>& exchange) {
+  const RowLending& parts = lending->parts;
+  const std::vector<std::string> keys = read_keys(*lending, exchange->request());
+  const auto lent = std::make_shared<Lent>();
+  lent->lending = lending;
+  lent->place = take_place(*lending);
+  lent->until = Clock::now() + lending->options.most_time;
+  const std::vector<std::string> names = cache_keys(parts.store, keys);
+  if (auto rows = parts.try_lend(names)) {
+    return reply_with(*std::move(rows), lent, keys, *exchange);
+  }
+  parts.run_task([lent, keys, names, exchange] {
+    try {
+      reply_with(lent->lending->parts.lend(names), lent, keys, *exchange);
+    } catch (...) {
+      exchange->fail();
+    }
+  });
 }
 
 }  // namespace
@@ -177,7 +184,8 @@ Route lend_route(RowLending parts, const LendOptions& options) {
           .pattern = "/v1/cache/lend",
           .kind = RouteKind::kWork,
           .handler = [lending](const std::shared_ptr<Exchange>& exchange,
-                               const PathArguments&) { lend(lending, *exchange); },
+                               const PathArguments&) { lend(lending, exchange); },
+          .is_instant = true,
           .text = {.summary = "Where rows lie in memory of a GPU, for processes of the same host",
                    .takes = {{.schema = schema::body<kLendBody>}},
                    .gives = {{.schema = schema::reply<kLent>}},

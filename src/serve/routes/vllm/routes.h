@@ -59,6 +59,8 @@ struct RowLending {
   RowStore& store;  ///< outlives the route
   /// As Engine::lend_rows(), where an empty key stands for nothing.
   std::function<LentRows(std::span<const std::string> cache_keys)> lend;
+  /// As Engine::try_lend_rows(), likewise.
+  std::function<std::optional<LentRows>(std::span<const std::string> cache_keys)> try_lend;
   /// Runs a task on a thread that computes.
   std::function<void(std::function<void()> task)> run_task;
 };

@@ -27,6 +27,10 @@ class LendRoute : public ::testing::Test {
     router_->add(lend_route(
         {.store = store_,
          .lend = [this](std::span<const std::string> keys) { return lend(keys); },
+         .try_lend = [this](std::span<const std::string> keys) -> std::optional<LentRows> {
+           if (are_copied_) return lend(keys);
+           return std::nullopt;
+         },
          .run_task = [this](std::function<void()> task) { tasks_.push_back(std::move(task)); }},
         options));
   }
@@ -71,6 +75,7 @@ class LendRoute : public ::testing::Test {
   RowStore store_{1'000'000};
   std::shared_ptr<int> pins_ = std::make_shared<int>();
   std::vector<std::function<void()>> tasks_;
+  bool are_copied_ = true;  // into the cache
   bool fails_ = false;
   std::optional<Router> router_;
 };
@@ -124,17 +129,42 @@ TEST_F(LendRoute, HoldsRowsUntilTheReplyGoes) {
   {
     const Reply reply = post(R"({"keys": ["a"]})");
     EXPECT_EQ(num_pinned(), 1);
-    EXPECT_TRUE(tasks_.empty());
   }
-  EXPECT_EQ(num_pinned(), 1) << "not on the thread of the connection";
-  run_tasks();
   EXPECT_EQ(num_pinned(), 0);
+  EXPECT_TRUE(tasks_.empty()) << "no thread that computes is needed";
+}
+
+TEST_F(LendRoute, AThreadThatComputesWaitsForRows) {
+  are_copied_ = false;
+  store("a", "cached 1");
+  std::optional<Reply> reply;
+  const auto exchange =
+      std::make_shared<Exchange>(test::request_to("POST", "/v1/cache/lend", R"({"keys": ["a"]})"),
+                                 [&](Reply given) { reply = std::move(given); });
+  router_->routes().front().handler(exchange, {});
+  EXPECT_FALSE(reply) << "not on the thread of the connection";
+  run_tasks();
+  ASSERT_TRUE(reply);
+  EXPECT_TRUE(line_of(*reply)["items"]["a"].is_object());
+  EXPECT_EQ(num_pinned(), 1);
+}
+
+TEST_F(LendRoute, RowsThatNeverComeAreAnError) {
+  are_copied_ = false;
+  std::optional<Reply> reply;
+  const auto exchange =
+      std::make_shared<Exchange>(test::request_to("POST", "/v1/cache/lend", R"({"keys": ["a"]})"),
+                                 [&](Reply given) { reply = std::move(given); });
+  router_->routes().front().handler(exchange, {});
+  fails_ = true;
+  run_tasks();
+  ASSERT_TRUE(reply);
+  EXPECT_EQ(reply->status, 500);
 }
 
 TEST_F(LendRoute, HoldsRowsUntilTheConnectionCloses) {
   const Reply reply = post(R"({"keys": ["a"]})");
   reply.stream->close();
-  run_tasks();
   EXPECT_EQ(num_pinned(), 0);
 }
 
@@ -153,7 +183,6 @@ TEST_F(LendRoute, LendsToSoManyAtATime) {
   EXPECT_EQ(test::json_of(refused)["error"]["code"], "queue_full");
   EXPECT_EQ(num_pinned(), 2);
   first.reset();
-  run_tasks();
   EXPECT_EQ(post(R"({"keys": ["a"]})").status, 200);
 }
 
@@ -188,6 +217,7 @@ class LendOverTheWire : public ::testing::Test {
   void start(std::chrono::milliseconds most_time) {
     router_.add(lend_route({.store = store_,
                             .lend = [this](auto) { return lend(); },
+                            .try_lend = [this](auto) { return std::optional(lend()); },
                             .run_task = [this](auto task) { workers_.run(std::move(task)); }},
                            {.max_at_once = 1, .most_time = most_time}));
     server_.emplace(
@@ -199,9 +229,8 @@ class LendOverTheWire : public ::testing::Test {
     server_->start();
   }
   [[nodiscard]] LentRows lend() {
-    return {.memories = {}, .items = {LentItem{}}, .pins = {nullptr, [this](const void*) {
-                                                              given_back_.set_value();
-                                                            }}};
+    const auto give_back = [this](const void*) { given_back_.set_value(); };
+    return {.memories = {}, .items = {LentItem{}}, .pins = {nullptr, give_back}};
   }
   /// A client that has been told where rows lie.
   [[nodiscard]] fovea::test::RawClient ask() const {
