@@ -27,7 +27,10 @@ void ClientWatch::start(std::shared_ptr<void> owner) {
 Awaitable<void> ClientWatch::run() {
   while (state_ == State::kRuns && stream_.input().view().size() < most_bytes_) {
     const IoResult got = co_await stream_.fill(most_bytes_);
-    if (got.bytes > 0) continue;
+    if (got.bytes > 0) {
+      changed_->notify();
+      continue;
+    }
     if (state_ == State::kRuns) state_ = State::kLeft;
     co_return;
   }

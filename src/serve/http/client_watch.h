@@ -12,8 +12,9 @@ namespace fovea::serve {
 /// between start() and stop().
 class ClientWatch {
  public:
-  /// @param changed notified when the watch ends. @param most_bytes that are read ahead; the watch
-  /// ends when they are there. `stream` must outlive this.
+  /// @param changed notified when the client has sent more, and when the watch ends.
+  /// @param most_bytes that are read ahead; the watch ends when they are there. `stream` must
+  /// outlive this.
   ClientWatch(Stream& stream, std::shared_ptr<Event> changed, std::size_t most_bytes);
 
   /// Begins to read, and returns. @param owner of the stream, held while the watch runs.

@@ -71,7 +71,7 @@ struct Reply {
   std::shared_ptr<ReplyStream> stream = {};
   std::optional<std::uint64_t> stream_length = {};  ///< bytes of it, where they are known
   /// When the connection ends that body in order, whether or not it has ended. Before, the client
-  /// ends it by leaving, once it has something of it.
+  /// ends it by leaving, once it has something of it, or by sending more.
   Clock::time_point stream_until = Clock::time_point::max();
   std::string error_code;    ///< of an error, for logs and metrics; not sent
   std::string error_detail;  ///< ApiError::detail, for the log; not sent

@@ -85,6 +85,20 @@ void check_coding(const Transaction& now) {
                  "Content-Encoding");
 }
 
+/// Whether the client ends the body of a reply, unless that ends before.
+bool is_ended_by_client(const Reply& reply) {
+  return reply.stream && reply.stream_until != Clock::time_point::max();
+}
+
+/// Puts what is there of a body that comes piece by piece behind the head, so that both are sent
+/// together. @return its bytes.
+std::size_t take_first(Reply& reply, bool in_chunks) {
+  std::string bytes = reply.stream->take().bytes;
+  const std::size_t size = bytes.size();
+  if (size > 0) reply.body.push_back(body_part(in_chunks ? chunk_of(bytes) : std::move(bytes)));
+  return size;
+}
+
 ApiError headers_too_large(const HttpOptions& options) {
   return {
       431, "headers_too_large",
@@ -366,7 +380,10 @@ Awaitable<bool> Session::send(Transaction& now) {
   const bool is_streamed =
       now.reply->stream && now.head.method != "HEAD" && has_body(now.outcome.status);
   try {
+    const std::size_t size = is_streamed ? take_first(*now.reply, in_chunks) : 0;
     co_await write_reply(stream_, pace(), reply_head(*now.reply, frame), now);
+    if (size > 0) now.outcome.bytes_out = size;
+    now.may_leave = size > 0 && is_ended_by_client(*now.reply);
     if (is_streamed && !co_await send_stream(now, in_chunks)) {
       may_follow = false;
       now.outcome.error_code = "reply_broken_off";
@@ -409,7 +426,8 @@ Awaitable<bool> Session::send_stream(Transaction& now, bool in_chunks) {
 Awaitable<bool> Session::relay(ReplyStream& body, Transaction& now, bool in_chunks) {
   const Clock::time_point until = now.reply->stream_until;
   for (;;) {
-    const bool is_over = Clock::now() >= until;
+    const bool has_more = now.may_leave && !stream_.input().view().empty();
+    const bool is_over = has_more || Clock::now() >= until;
     ReplyStream::Piece piece = body.take();
     if (watch_.client_left()) throw ClientLeft();
     if (is_aborted_) throw ApiError(503, "draining", "the server stops");
@@ -420,7 +438,7 @@ Awaitable<bool> Session::relay(ReplyStream& body, Transaction& now, bool in_chun
       if (in_chunks) bytes = chunk_of(bytes);
       co_await write_piece(stream_, options_.reply_idle_timeout, std::move(bytes));
       now.outcome.bytes_out += size;
-      now.may_leave = until != Clock::time_point::max();
+      now.may_leave = is_ended_by_client(*now.reply);
     }
     if (piece.has_ended || is_over) {
       const bool is_whole = piece.is_whole || !piece.has_ended;

@@ -117,6 +117,35 @@ TEST(ServerStream, AClientMayLeaveWhatHasATime) {
   EXPECT_EQ(seen[1].status, 499);
 }
 
+TEST(ServerStream, AClientThatSendsMoreEndsWhatHasATime) {
+  TestServer tested;
+  RawClient client = tested.connect();
+  client.send(get("/stream?1000000ms"));
+  const auto stream = tested.wait_stream();
+  ASSERT_TRUE(stream->put("abc"));
+  EXPECT_EQ(client.receive_reply().status, 200);
+  client.receive_until("abc\r\n");
+  client.send("\r\n");
+  EXPECT_EQ(client.receive_until("0\r\n\r\n"), "0\r\n\r\n");
+  EXPECT_TRUE(tested.wait_told(1));
+  EXPECT_EQ(client.ask(get("/health")).body, "ok") << "the connection lives on";
+  EXPECT_EQ(tested.wait_observed(1)[0].status, 200);
+}
+
+TEST(ServerStream, AClientThatSendsMoreWaitsForWhatHasNoTime) {
+  TestServer tested;
+  RawClient client = tested.connect();
+  client.send(get("/stream") + get("/health"));
+  const auto stream = tested.wait_stream();
+  ASSERT_TRUE(stream->put("abc"));
+  client.receive_until("abc\r\n");
+  ASSERT_TRUE(stream->put("def"));
+  EXPECT_EQ(client.receive_until("def\r\n"), "3\r\ndef\r\n");
+  stream->end(true);
+  client.receive_until("0\r\n\r\n");
+  EXPECT_EQ(client.receive_reply().body, "ok");
+}
+
 TEST(ServerStream, TellsThatNobodyWantsABody) {
   TestServer tested;
   RawClient client = tested.connect();

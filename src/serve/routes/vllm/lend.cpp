@@ -190,8 +190,9 @@ Route lend_route(RowLending parts, const LendOptions& options) {
                    .takes = {{.schema = schema::body<kLendBody>}},
                    .gives = {{.schema = schema::reply<kLent>}},
                    .about = "One line of JSON comes at once. The reply then stays open, and the "
-                            "rows stay in their place until the client closes the connection or "
-                            "lasts_ms have passed.",
+                            "rows stay in their place until the client closes the connection, "
+                            "or sends its next request or an empty line over it, or lasts_ms have "
+                            "passed.",
                    .example = R"(--no-buffer --json '{"keys": ["photo-1"]}')"}};
 }
 

@@ -66,8 +66,9 @@ struct RowLending {
 };
 
 /// POST /v1/cache/lend: where the rows of published keys lie in memory of GPUs, as one line of
-/// JSON; they stay there until the client closes the connection, or `most_time` has passed, when
-/// the reply ends.
+/// JSON; they stay there until the client closes the connection, when it sends more over it, or
+/// `most_time` has passed: the reply ends then. A thread that computes is needed only where rows
+/// are not there yet.
 /// @throws (as replies) ApiError(400): "too_many_items"; ApiError(429, "queue_full").
 [[nodiscard]] Route lend_route(RowLending parts, const LendOptions& options);
 

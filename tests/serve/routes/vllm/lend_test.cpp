@@ -263,6 +263,25 @@ TEST_F(LendOverTheWire, AClientThatLeavesGivesRowsBack) {
   EXPECT_TRUE(are_given_back());
 }
 
+TEST_F(LendOverTheWire, AnEmptyLineGivesRowsBackAndTheConnectionLivesOn) {
+  start(std::chrono::hours(1));
+  fovea::test::RawClient client = ask();
+  EXPECT_TRUE(are_held());
+  client.send("\r\n");
+  EXPECT_TRUE(are_given_back());
+  EXPECT_EQ(client.receive_until("0\r\n\r\n"), "0\r\n\r\n") << "the end of the reply";
+  EXPECT_EQ(client.ask(fovea::test::get("/v1/cache/lend")).status, 405);
+}
+
+TEST_F(LendOverTheWire, TheNextRequestGivesRowsBackBeforeItIsAnswered) {
+  start(std::chrono::hours(1));
+  fovea::test::RawClient client = ask();
+  client.send(fovea::test::get("/v1/cache/lend"));
+  EXPECT_EQ(client.receive_until("0\r\n\r\n"), "0\r\n\r\n");
+  EXPECT_EQ(client.receive_reply().status, 405);
+  EXPECT_FALSE(are_held());
+}
+
 TEST_F(LendOverTheWire, TheTimeGivesRowsBack) {
   start(std::chrono::milliseconds(20));
   fovea::test::RawClient client = ask();
