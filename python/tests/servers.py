@@ -55,7 +55,7 @@ def reply(status, document=None, headers="", body=None):
 class Scripted:
     """A server on loopback that gives one reply of `script` to each request; None closes the
     connection in place of a reply, and "wait" keeps it open. Replies with `Connection: close` end a
-    connection, too."""
+    connection, too. What stands in a tuple answers an empty line in place of a request."""
 
     def __init__(self, *script, close_after_reply=False):
         self._script = list(script)
@@ -96,12 +96,17 @@ class Scripted:
             head = lines.readline()
             if not head:
                 return
+            if isinstance(self._script[0], tuple):
+                if head != b"\r\n":
+                    return
+                self._script[0] = self._script[0][0]
             length = 0
-            while (line := lines.readline()).strip():
+            while head.strip() and (line := lines.readline()).strip():
                 if line.lower().startswith(b"content-length:"):
                     length = int(line.split(b":")[1])
             lines.read(length)
-            self.requests.append(head.decode().split(" ")[1])
+            if head.strip():
+                self.requests.append(head.decode().split(" ")[1])
             answer = self._script.pop(0)
             if answer is None:
                 connection.close()

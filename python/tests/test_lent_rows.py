@@ -9,6 +9,7 @@ from servers import Scripted, reply
 import fovea_encoder as fovea
 from fovea_encoder.client import Client, ServerError, _device
 
+END = b"0\r\n\r\n"  # of a reply in chunks
 HANDLE = bytes(range(64))
 MEMORY = {"gpu": "GPU-a", "handle": base64.b64encode(HANDLE).decode(), "bytes": 4096}
 
@@ -53,13 +54,14 @@ def test_rows_are_found_or_not(copied):
     assert given.seconds == 60
 
 
-def test_rows_are_given_back_by_closing_the_connection(copied):
+def test_rows_are_given_back_by_an_empty_line(copied):
     answer = open_reply(lent({"a": item(0)}))
-    with Scripted(answer, answer, reply(200, {"model": "m"})) as server, Client(server.url) as client:
-        for _ in range(2):  # the server waits for the end of a connection before it takes the next one
-            client.device_rows(["a"])
+    script = (answer, (END,), answer, (END,), reply(200, {"model": "m"}))
+    with Scripted(*script) as server, Client(server.url) as client:
+        for _ in range(2):
+            assert client.device_rows(["a"]) == {"a": "rows of a"}
         assert client.info() == {"model": "m"}
-    assert server.connections == 3
+    assert server.connections == 1
 
 
 def test_they_are_given_back_when_the_copy_fails(copied, monkeypatch):
@@ -67,18 +69,46 @@ def test_they_are_given_back_when_the_copy_fails(copied, monkeypatch):
         raise fovea.Error("no GPU", "unsupported")
 
     monkeypatch.setattr(_device.Mappings, "copy", copy)
-    answer = open_reply(lent({"a": item(0)}))
-    with Scripted(answer, reply(200, {"model": "m"})) as server, Client(server.url) as client:
+    script = (open_reply(lent({"a": item(0)})), (END,), reply(200, {"model": "m"}))
+    with Scripted(*script) as server, Client(server.url) as client:
         with pytest.raises(fovea.Error, match="no GPU") as held:  # with all that the call referred to
             client.device_rows(["a"])
         client.info()
         assert held.value.code == "unsupported"
+    assert server.connections == 1
+
+
+def test_a_reply_that_has_ended_meanwhile_costs_no_connection(copied):
+    answer = open_reply(lent({"a": item(0)}, lasts_ms=0), END)
+    script = (answer, (b"",), reply(200, {"model": "m"}))
+    with Scripted(*script) as server, Client(server.url) as client:
+        with pytest.raises(fovea.Error, match="--lend-timeout"):
+            client.device_rows(["a"])
+        assert client.info() == {"model": "m"}
+    assert server.connections == 1
+
+
+@pytest.mark.parametrize("end", [None, b"no chunk\r\n", b"HTTP/1.1 200 X\r\n\r\n"])
+def test_a_reply_without_an_end_costs_a_connection(copied, end):
+    answer = open_reply(lent({"a": item(0)}))
+    script = (answer, (end,), reply(200, {"model": "m"}))
+    with Scripted(*script) as server, Client(server.url) as client:
+        client.device_rows(["a"])
+        assert client.info() == {"model": "m"}
+    assert server.connections == 2
+
+
+def test_a_connection_that_the_server_wants_closed_is_closed(copied):
+    answer = open_reply(lent({"a": item(0)})).replace(b"Content-Type", b"Connection: close\r\nContent-Type")
+    with Scripted(answer, reply(200, {"model": "m"})) as server, Client(server.url) as client:
+        client.device_rows(["a"])
+        assert client.info() == {"model": "m"}
     assert server.connections == 2
 
 
 def test_many_keys_are_several_requests(copied):
     answers = [open_reply(lent({str(i): item(0) for i in group})) for group in ([0, 1], [2])]
-    with Scripted(*answers) as server, Client(server.url, batch_size=2) as client:
+    with Scripted(answers[0], (END,), answers[1]) as server, Client(server.url, batch_size=2) as client:
         assert client.device_rows("012"[i] for i in range(3)) == {str(i): f"rows of {i}" for i in range(3)}
     assert len(server.requests) == 2
 
@@ -137,6 +167,7 @@ def test_a_server_that_lends_nothing_says_so():
         lent({}),
         lent({"a": item(4090)}),
         lent({"a": item(-256)}),
+        lent({"a": item(128)}),
         lent({"a": item(0, memory=1)}),
         lent({"a": item(0, memory=-1)}),
         lent({"a": item(0, bytes=13)}),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import dataclasses
 import threading
 import time
 from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
@@ -51,7 +52,8 @@ class Lent(NamedTuple):
         return sorted({place.memory for place in self.places})
 
 
-class Run(NamedTuple):
+@dataclasses.dataclass
+class Run:
     """Places side by side, which are copied together."""
 
     places: List[Place]
@@ -88,6 +90,8 @@ def _parse_place(key: str, item: Dict[str, Any], memories: Sequence[Memory]) -> 
         raise ValueError(f"{place.size} bytes for {rows} x {width} elements of {place.dtype}")
     if place.memory < 0 or place.offset < 0 or place.offset + place.size > memories[place.memory].size:
         raise ValueError(f"{place.size} bytes from {place.offset} on end behind the memory")
+    if place.offset % _SLOT_BYTES != 0:
+        raise ValueError(f"rows begin at {place.offset}, which is no multiple of {_SLOT_BYTES}")
     return place
 
 
@@ -98,7 +102,7 @@ def runs_of(places: Sequence[Place]) -> List[Run]:
         end = place.offset + place.size
         if runs and place.offset < runs[-1].end + _SLOT_BYTES:
             runs[-1].places.append(place)
-            runs[-1] = runs[-1]._replace(end=max(end, runs[-1].end))
+            runs[-1].end = max(end, runs[-1].end)
         else:
             runs.append(Run([place], place.offset, end))
     return runs
@@ -151,15 +155,16 @@ def copy_runs(source: Any, runs: Sequence[Run]) -> Dict[str, Any]:
 
     sizes = [_rounded(run.end - run.begin) for run in runs]
     target = torch.empty(sum(sizes), dtype=torch.uint8, device=source.device)
+    names = {place.dtype for run in runs for place in run.places}
+    elements = {name: target.view(getattr(torch, name)) for name in names}
     tensors = {}
     begin = 0
     for run, size in zip(runs, sizes):
         length = run.end - run.begin
         target[begin : begin + length].copy_(source[run.begin : run.end], non_blocking=True)
         for place in run.places:
-            at = begin + place.offset - run.begin
-            rows = target[at : at + place.size].view(getattr(torch, place.dtype))
-            tensors[place.key] = rows.view(place.shape)
+            at = (begin + place.offset - run.begin) // ITEM_BYTES[place.dtype]
+            tensors[place.key] = elements[place.dtype].as_strided(place.shape, (place.shape[1], 1), at)
         begin += size
     return tensors
 

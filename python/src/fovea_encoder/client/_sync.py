@@ -8,7 +8,7 @@ import socket
 import ssl
 import threading
 import time
-from typing import TYPE_CHECKING, Any, Dict, Iterable, List, Optional, TypeVar
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, NamedTuple, Optional, TypeVar
 
 from .._native import Embedding
 from ._calls import Options, ServerClient
@@ -31,6 +31,14 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _READ_BYTES = 1 << 20
+_TOGETHER_BYTES = 16 << 10  # a request of that size is sent in one piece, so that the server wakes once
+
+
+class _Idle(NamedTuple):
+    """A connection for the next request, and the reply whose end is still to come."""
+
+    connection: http.client.HTTPConnection
+    unread: Optional[http.client.HTTPResponse] = None
 
 
 class _UnixConnection(http.client.HTTPConnection):
@@ -52,7 +60,7 @@ class Client(ServerClient):
     def _open(self, ssl_context: Optional[ssl.SSLContext]) -> None:
         self._ssl_context = ssl_context
         self._lock = threading.Lock()
-        self._idle: List[http.client.HTTPConnection] = []
+        self._idle: List[_Idle] = []
         self._mappings = Mappings()
 
     def encode(
@@ -116,8 +124,8 @@ class Client(ServerClient):
         self._mappings.clear()
         with self._lock:
             idle, self._idle = self._idle, []
-        for connection in idle:
-            connection.close()
+        for kept in idle:
+            kept.connection.close()
 
     def __enter__(self) -> "Client":
         return self
@@ -147,10 +155,12 @@ class Client(ServerClient):
             kept = self._idle.pop() if self._idle else None
         if kept is not None:
             try:
-                return self._exchange(kept, request)
+                _read_end(kept, request)
+                return self._exchange(kept.connection, request)
             except (ConnectionError, http.client.BadStatusLine):
-                pass  # the server closed it while it was idle
+                kept.connection.close()  # the server closed it while it was idle
             except (OSError, http.client.HTTPException) as problem:
+                kept.connection.close()
                 raise _error(self._address, problem) from None
         connection = self._connect(request)
         try:
@@ -185,7 +195,7 @@ class Client(ServerClient):
             connection.sock.settimeout(_patience(request))
             reply = connection.getresponse()
             if request.is_held and reply.status == 200:
-                response = _held(connection, reply, sent)
+                response = _held(connection, reply, sent, self._keep)
                 is_held = True
                 return response
             response = Response(
@@ -197,10 +207,13 @@ class Client(ServerClient):
             return response
         finally:
             if keep:
-                with self._lock:
-                    self._idle.append(connection)
+                self._keep(_Idle(connection))
             elif not is_held:
                 connection.close()
+
+    def _keep(self, idle: _Idle) -> None:
+        with self._lock:
+            self._idle.append(idle)
 
     def _send_request(self, connection: http.client.HTTPConnection, request: Request) -> bool:
         """Whether all of it could be sent: a server that refuses a request replies to its headers and
@@ -209,9 +222,14 @@ class Client(ServerClient):
         connection.putrequest(request.method, self._address.root + request.path)
         for name, value in request.headers(self._api_key).items():
             connection.putheader(name, value)
-        connection.endheaders()
+        body = list(request.body)
+        if sum(len(piece) for piece in body) > _TOGETHER_BYTES:
+            connection.endheaders()
+        else:
+            _send_together(connection, body)
+            body = []
         try:
-            for piece in request.body:
+            for piece in body:
                 connection.sock.settimeout(_patience(request))
                 connection.send(piece)
         except (BrokenPipeError, ConnectionResetError):
@@ -219,8 +237,22 @@ class Client(ServerClient):
         return True
 
 
+def _send_together(connection: http.client.HTTPConnection, body: List[Bytes]) -> None:
+    """Sends the head that has been put, and a body."""
+    pieces: List[Bytes] = []
+    connection.send = pieces.append  # type: ignore[assignment]
+    try:
+        connection.endheaders()
+    finally:
+        del connection.send
+    connection.send(b"".join([*pieces, *body]))
+
+
 def _held(
-    connection: http.client.HTTPConnection, reply: http.client.HTTPResponse, sent: float
+    connection: http.client.HTTPConnection,
+    reply: http.client.HTTPResponse,
+    sent: float,
+    keep: Callable[[_Idle], None],
 ) -> Response:
     """The first line of a body whose end the client decides about."""
 
@@ -232,11 +264,28 @@ def _held(
         return not poll.poll(0)  # nothing more comes but the end
 
     def close() -> None:
-        connection.close()
-        reply.close()
+        try:
+            if connection.sock is None:  # its reply closes
+                raise ConnectionError
+            connection.sock.sendall(b"\r\n")  # the server ends a reply that lends when more comes
+            keep(_Idle(connection, reply))
+        except OSError:
+            connection.close()
+            reply.close()
 
     headers = {name.lower(): value for name, value in reply.getheaders()}
     return Response(reply.status, headers, reply.readline(), sent, is_open, close)
+
+
+def _read_end(kept: _Idle, request: Request) -> None:
+    """Reads what is left of the reply before. @raises ConnectionError if that does not come."""
+    if kept.unread is None:
+        return
+    kept.connection.sock.settimeout(_patience(request))
+    try:
+        kept.unread.read()
+    except http.client.HTTPException as problem:
+        raise ConnectionError from problem
 
 
 def _read_body(
