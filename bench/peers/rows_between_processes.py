@@ -3,6 +3,7 @@
 
     python3 bench/peers/rows_between_processes.py FOVEA bench/configs/qwen3_vl_30b_a3b --device cuda:0
     python3 bench/peers/rows_between_processes.py FOVEA bench/configs/qwen3_vl_2b --device cpu --layers 3
+    python3 bench/peers/rows_between_processes.py --lender build/release/bench/fovea_bench_lending_server --uds
 
 Starts a server with random weights, has it encode --images pictures of 440 patches (352 x 320, patches of 16), and
 then takes their rows from it --repetitions times in each way, in turns:
@@ -11,13 +12,18 @@ then takes their rows from it --repetitions times in each way, in turns:
   HTTP          GET /v1/cache/{key} for one after the other over a connection that is kept, into memory of this process
   HTTP xN       the same over N connections with a thread each
   HTTP to GPU   HTTP, then one copy to a GPU of this process
-  lent          POST /v1/cache/lend for all, and the end of its connection: what lending takes without a copy
+  lent, once    POST /v1/cache/lend for all over a connection of its own, and the end of that: lending without a copy
   device_rows   Client.device_rows() for all: lending, copies on the GPU into fresh tensors, and waiting for these
+    request     what of that is not the copies: the request over a connection that is kept, and what its reply says
+    copy        the copies, and waiting for these
 
-The last three need a GPU, the last one torch and the package fovea-encoder (PYTHONPATH=build/.../python); there all
-bytes are compared once. --uds has the server listen on a unix socket, in place of loopback. --layers keeps so many
-layers of the tower, so that a CPU makes rows of the same size soon. Prints median, 90th percentile and least
-milliseconds as a table, then as one line of JSON. Standard library only, but for what is said above.
+All but the first three need a GPU, and device_rows torch and the package fovea-encoder (PYTHONPATH=build/.../python);
+there all bytes are compared once. --uds has the server listen on a unix socket, in place of loopback. --layers keeps
+so many layers of the tower, so that a CPU makes rows of the same size soon. Where there is no GPU, --lender measures
+what lending takes without the copies: with a server that lends memory of a CPU, fovea_bench_lending_server.
+
+Prints median, 90th percentile and least milliseconds as a table, then as one line of JSON. Measure with a server that
+is optimised: presets `ci` and those of sanitizers build it without. Standard library only, but for what is said above.
 """
 
 import argparse
@@ -95,6 +101,18 @@ def server(arguments, folder):
         finally:
             process.terminate()
             process.wait()
+
+
+@contextlib.contextmanager
+def lender(arguments, folder):
+    """The address of a server that lends what no other process can map."""
+    command = [arguments.lender, str(arguments.images), *([str(folder / "socket")] if arguments.uds else [])]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    try:
+        yield process.stdout.readline().strip()
+    finally:
+        process.stdin.close()  # which ends it
+        process.wait()
 
 
 class UnixConnection(http.client.HTTPConnection):
@@ -213,7 +231,7 @@ class OverHttp:
         return memoryview(self.files[key])[8 + length :]
 
 
-def lending(address, keys):
+def lending_once(address, keys):
     body = json.dumps({"keys": keys})
 
     def lend():
@@ -227,6 +245,28 @@ def lending(address, keys):
         reply.close()
 
     return lend
+
+
+class DeviceRows:
+    """Client.device_rows() for all. `parts` are the milliseconds of a call that are the request, and the copies."""
+
+    def __init__(self, client, keys):
+        self.client, self.keys = client, keys
+        self.parts = {"request": [], "copy": []}
+        self.copy, client._mappings.copy = client._mappings.copy, self.timed_copy
+
+    def timed_copy(self, lent):
+        begin = time.perf_counter()
+        tensors = self.copy(lent)
+        self.parts["copy"].append(1000 * (time.perf_counter() - begin))
+        return tensors
+
+    def __call__(self):
+        begin = time.perf_counter()
+        tensors = self.client.device_rows(self.keys)
+        took = 1000 * (time.perf_counter() - begin)
+        self.parts["request"].append(took - self.parts["copy"][-1])
+        return tensors
 
 
 def ways_on_gpu(address, keys, device):
@@ -255,12 +295,23 @@ def ways_on_gpu(address, keys, device):
                 raise SystemExit(f"{key}: other bytes than over HTTP")
 
     compare()
-    ways = {"HTTP to GPU": to_gpu, "lent": lending(address, keys), "device_rows": lambda: client.device_rows(keys)}
-    return ways, client.close
+    once = lending_once(address, keys)
+    return {"HTTP to GPU": to_gpu, "lent, once": once, "device_rows": DeviceRows(client, keys)}, client.close
+
+
+def ways_without_gpu(address, keys):
+    """What is measured of lending alone, and what closes it."""
+    from fovea_encoder.client import Client
+
+    client = Client(address)
+    client._mappings.copy = lambda lent: {place.key: place for place in lent.places}
+    if len(client.device_rows(keys)) != len(keys) or None in client.device_rows(keys).values():
+        raise SystemExit("not all rows are lent")
+    return {"lent, once": lending_once(address, keys), "device_rows": DeviceRows(client, keys)}, client.close
 
 
 def measure(ways, repetitions):
-    """Milliseconds of each way, in turns, behind three that do not count."""
+    """Milliseconds of each way and its parts, in turns, behind three that do not count."""
     times = {name: [] for name in ways}
     for repetition in range(-3, repetitions):
         for name, way in ways.items():
@@ -270,6 +321,9 @@ def measure(ways, repetitions):
             del result  # memory of a GPU is given back behind the time
             if repetition >= 0:
                 times[name].append(took)
+    for way in list(ways.values()):
+        for name, taken in getattr(way, "parts", {}).items():
+            times[name] = taken[-repetitions:]
     return {
         name: {
             "median_ms": statistics.median(taken),
@@ -282,19 +336,49 @@ def measure(ways, repetitions):
 
 def parse_arguments():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("fovea", help="the program")
-    parser.add_argument("model", help="folder with a config.json of Qwen3-VL")
+    parser.add_argument("fovea", nargs="?", help="the program")
+    parser.add_argument("model", nargs="?", help="folder with a config.json of Qwen3-VL")
+    parser.add_argument("--lender", help="fovea_bench_lending_server, in place of program and model")
     parser.add_argument("--device", default="cuda:0", help="of the server, cpu or cuda:N (default: %(default)s)")
     parser.add_argument("--images", type=int, default=20)
     parser.add_argument("--repetitions", type=int, default=50)
     parser.add_argument("--connections", type=int, default=4, help="at a time, in 'HTTP xN'")
     parser.add_argument("--uds", action="store_true", help="a unix socket in place of loopback")
     parser.add_argument("--layers", type=int, default=0, help="of the tower (default: all)")
-    return parser.parse_args()
+    arguments = parser.parse_args()
+    if bool(arguments.lender) == bool(arguments.model):
+        parser.error("expected FOVEA and MODEL, or --lender")
+    return arguments
+
+
+def print_table(arguments, times, total):
+    kind = "a unix socket" if arguments.uds else "loopback"
+    size = f"{total / 1e6:.1f} MB, " if total else ""
+    print(f"{arguments.images} images of 440 patches, {size}{arguments.repetitions} repetitions, {kind}")
+    print(f"{'':14}{'median ms':>11}{'p90 ms':>9}{'least ms':>10}{'GB/s':>7}")
+    for name, taken in times.items():
+        is_part = name in ("request", "copy")
+        rate = f"{total / taken['median_ms'] / 1e6:7.1f}" if total and not is_part and name != "lent, once" else ""
+        label = "  " + name if is_part else name
+        print(f"{label:14}{taken['median_ms']:11.3f}{taken['p90_ms']:9.3f}{taken['least_ms']:10.3f}{rate}")
+    device = None if arguments.lender else arguments.device
+    asked = {"images": arguments.images, "device": device, "uds": arguments.uds}
+    print(json.dumps({**asked, "bytes": total, "times": times}))
+
+
+def measure_lender(arguments, folder):
+    with lender(arguments, folder) as address:
+        ways, close = ways_without_gpu(address, [f"picture-{i}" for i in range(arguments.images)])
+        times = measure(ways, arguments.repetitions)
+        close()
+    print_table(arguments, times, 0)
 
 
 def main():
     arguments = parse_arguments()
+    if arguments.lender:
+        with tempfile.TemporaryDirectory() as folder:
+            return measure_lender(arguments, pathlib.Path(folder))
     with tempfile.TemporaryDirectory() as folder, server(arguments, pathlib.Path(folder)) as address:
         keys, total = publish(address, arguments.images)
         raw = Socket(address, total)
@@ -310,15 +394,7 @@ def main():
         times = measure(ways, arguments.repetitions)
         close()
         raw.close()
-    kind = "a unix socket" if arguments.uds else "loopback"
-    size = f"{total / 1e6:.1f} MB"
-    print(f"{arguments.images} images of 440 patches, {size}, {arguments.repetitions} repetitions, {kind}")
-    print(f"{'':14}{'median ms':>11}{'p90 ms':>9}{'least ms':>10}{'GB/s':>7}")
-    for name, taken in times.items():
-        rate = "" if name == "lent" else f"{total / taken['median_ms'] / 1e6:7.1f}"
-        print(f"{name:14}{taken['median_ms']:11.3f}{taken['p90_ms']:9.3f}{taken['least_ms']:10.3f}{rate}")
-    asked = {"images": arguments.images, "device": arguments.device, "uds": arguments.uds}
-    print(json.dumps({**asked, "bytes": total, "times": times}))
+    print_table(arguments, times, total)
 
 
 if __name__ == "__main__":
