@@ -75,6 +75,8 @@ class Scripted:
         self._socket.shutdown(socket.SHUT_RDWR)
         self._socket.close()
         for connection in self._open:
+            with contextlib.suppress(OSError):  # it is closed
+                connection.shutdown(socket.SHUT_RDWR)
             connection.close()
         self._thread.join()
 

@@ -15,7 +15,9 @@ import pytest
 from conftest import IMAGES, MODEL
 from servers import PATIENCE, Scripted, reply, served
 from test_client import publish
-from test_row_scheduler import ask, settle
+from test_lent_rows import END
+from test_lent_to_workers import OURS, bits, gpu, lent_reply, memory_of  # noqa: F401
+from test_row_scheduler import ROWS, ask, info, rows_reply, settle, until
 
 import fovea_encoder as fovea
 from fovea_encoder.client import Client
@@ -123,11 +125,10 @@ def connector(with_vllm):
 
 
 def create(role, dtype, ec_role, parallel, options):
+    alone = {"nnodes": 1, "distributed_executor_backend": "mp", "pipeline_parallel_size": 1, "world_size": 1}
     config = types.SimpleNamespace(
         model_config=types.SimpleNamespace(dtype=f"torch.{dtype}"),
-        parallel_config=types.SimpleNamespace(
-            **{"nnodes": 1, "distributed_executor_backend": "mp", "pipeline_parallel_size": 1, **parallel}
-        ),
+        parallel_config=types.SimpleNamespace(**{**alone, **parallel}),
         max_concurrent_batches=2,
     )
     try:
@@ -311,6 +312,84 @@ def test_rows_that_cannot_be_read_fail_their_requests_and_end_nothing(connector,
         assert scheduler.take_unavailable_requests() == {"r"}
     assert "the rows of vanishes cannot be read" in caplog.text
     assert scheduler.request_finished(request) == (False, None)
+
+
+def report(worker, scheduler):
+    """What a worker says after a step, on its way through other processes."""
+    said = pickle.loads(pickle.dumps(worker.build_connector_worker_meta()))
+    scheduler.update_connector_output(types.SimpleNamespace(ec_connector_worker_meta=said))
+
+
+@pytest.fixture
+def lends(connector, gpu, monkeypatch):  # noqa: F811
+    """Scheduler and worker of a server that lends, whose memory the worker has mapped."""
+    torch = pytest.importorskip("torch")
+    script = [info(), lent_reply(0), (END,), rows_reply(), lent_reply(256), (END,)]
+    with Scripted(*script) as scripted:
+        scheduler = connector(fovea_urls=[scripted.url], dtype="float32")
+        worker = connector("WORKER", fovea_urls=[scripted.url])
+        if not has("take_unavailable_requests"):
+            pytest.skip("this vLLM gets rows by value")
+        module = sys.modules["fovea_encoder.integrations._vllm_connector"]
+        monkeypatch.setattr(module, "_gpu", lambda device: OURS.gpu)
+        loads = scheduled(scheduler, request_of("key", 2))
+        assert loads.memories == {OURS: False}
+        assert bits(loaded(worker, loads)["key"]) == ROWS, "over HTTP"
+        report(worker, scheduler)
+        step(scheduler, "key")  # evicted
+        yield types.SimpleNamespace(torch=torch, scheduler=scheduler, worker=worker, scripted=scripted)
+
+
+@pytest.fixture
+def loads(lends):
+    """What the scheduler tells the worker about rows that are lent."""
+    loads = scheduled(lends.scheduler, request_of("key", 2))
+    assert loads.memories == {OURS: True}
+    return loads
+
+
+def test_rows_that_are_lent_are_copied_by_the_worker(lends, loads, gpu):  # noqa: F811
+    assert bits(loaded(lends.worker, loads)["key"]) == memory_of(gpu, OURS, 256)
+    assert lends.worker.build_connector_worker_meta() is None
+    for _ in range(3):
+        assert lends.scripted._script, "the rows are held while the step may run"
+        step(lends.scheduler)
+    until(lambda: not lends.scripted._script)  # given back
+
+
+def test_memory_stays_mapped_for_rows_that_are_on_their_way(lends, gpu):  # noqa: F811
+    request = request_of("key", 2)
+    settle(types.SimpleNamespace(ensure=lends.scheduler.ensure_cache_available), request)
+    assert lends.scheduler.has_cache_item("key")
+    lends.scheduler.update_state_after_alloc(request, 0)
+    lends.scheduler._lenders.forget([OURS])  # as when the server fails now
+    assert bits(loaded(lends.worker, step(lends.scheduler))["key"]) == memory_of(gpu, OURS, 256)
+    assert step(lends.scheduler).memories == {}
+
+
+def test_requests_whose_rows_were_not_copied_in_time_fail(lends, loads, caplog):
+    rows = dataclasses.replace(loads.rows["key"], end=0.0)
+    cache = loaded(lends.worker, dataclasses.replace(loads, rows={"key": rows}))
+    assert lends.torch.equal(cache["key"], lends.torch.zeros(2, 3))
+    report(lends.worker, lends.scheduler)
+    assert lends.scheduler.take_unavailable_requests() == {"r"}
+    assert "they were not copied while they were lent" in caplog.text
+
+
+def test_rows_of_memory_that_is_not_mapped_fail_their_requests_and_end_nothing(lends, loads, caplog):
+    unmapped = dataclasses.replace(loads, memories={})
+    assert lends.torch.equal(loaded(lends.worker, unmapped)["key"], lends.torch.zeros(2, 3))
+    report(lends.worker, lends.scheduler)
+    assert lends.scheduler.take_unavailable_requests() == {"r"}
+    assert "rows that are lent cannot be copied" in caplog.text
+
+
+@pytest.mark.parametrize("parallel", [{"world_size": 2}, {"nnodes": 2}])  # several GPUs; rows by value
+def test_nothing_is_lent_where_no_worker_could_copy_it(connector, parallel):
+    with Scripted(info(), rows_reply()) as scripted:
+        scheduler = connector(fovea_urls=[scripted.url], dtype="float32", parallel=parallel)
+        assert scheduled(scheduler, request_of("key", 2)).memories == {}
+        assert scripted.requests[-1] == "/v1/cache/key"
 
 
 def test_another_fingerprint_is_refused_with_both(connector, server):

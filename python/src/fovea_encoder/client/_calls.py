@@ -12,7 +12,7 @@ from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Tupl
 
 from .._error import Error
 from .._native import Embedding, failed_embedding, row_dtype
-from ._device import Mappings, copy_lent
+from ._device import Lease, Mappings, copy_lent
 from ._http import Address, Bytes, Request, ServerError, Steps, Work, checked, error_of, exchange, parse_address
 from ._media import Item, Loader, request_body
 from ._rows import cached_rows, encoded_rows
@@ -128,6 +128,15 @@ class Calls:
         request = Request("POST", "/v1/cache/lend", deadline, [body], "application/json", is_held=True)
         response = yield from checked(request)
         return (yield Work(lambda: copy_lent(response, names, mappings)))  # type: ignore[no-any-return]
+
+    def lease(self, keys: List[str], timeout: Optional[float]) -> Steps[Lease]:
+        body = json.dumps({"keys": keys}).encode()
+        deadline = self._deadline(timeout)
+        # Not repeated: a server that is full has the rows in other ways, too.
+        response = yield Request("POST", "/v1/cache/lend", deadline, [body], "application/json", is_held=True)
+        if response.status != 200:
+            raise error_of(response)
+        return Lease(response, keys)
 
     def _deadline(self, timeout: Optional[float]) -> float:
         return time.monotonic() + (self._timeout if timeout is None else timeout)

@@ -7,7 +7,7 @@ import binascii
 import dataclasses
 import threading
 import time
-from typing import Any, Dict, List, NamedTuple, Sequence, Tuple
+from typing import Any, Dict, Iterable, List, NamedTuple, Optional, Sequence, Tuple
 
 from .._error import Error
 from .._native import MappedMemory
@@ -122,8 +122,9 @@ class Mappings:
         import torch
 
         tensors: Dict[str, Any] = {}
+        self.keep(lent.memories)
         for index in lent.used():
-            source = self._tensor(lent.memories[index], lent.memories)
+            source = self.map(lent.memories[index])
             places = [place for place in lent.places if place.memory == index]
             with torch.cuda.device(source.device):
                 tensors.update(copy_runs(source, runs_of(places)))
@@ -136,12 +137,17 @@ class Mappings:
         with self._lock:
             self._mapped.clear()
 
-    def _tensor(self, memory: Memory, known: Sequence[Memory]) -> Any:
+    def keep(self, memories: Iterable[Memory]) -> None:
+        """Forgets all others, as of a server that has ended."""
+        with self._lock:
+            for other in self._mapped.keys() - set(memories):
+                del self._mapped[other]
+
+    def map(self, memory: Memory) -> Any:
+        """A tensor of its bytes. @raises Error if it cannot be mapped."""
         import torch
 
         with self._lock:
-            for other in self._mapped.keys() - set(known):  # of a server that has ended
-                del self._mapped[other]
             if memory not in self._mapped:
                 mapped = MappedMemory(memory.gpu, memory.handle, memory.size)
                 self._mapped[memory] = torch.from_dlpack(mapped)
@@ -171,6 +177,34 @@ def copy_runs(source: Any, runs: Sequence[Run]) -> Dict[str, Any]:
 
 def _rounded(size: int) -> int:
     return -(-size // _SLOT_BYTES) * _SLOT_BYTES
+
+
+class Lease:
+    """Rows of one server that stay where they are until close(), and no longer than until `end` (of
+    time.monotonic(), which all processes of a host share). For another process of the host, which
+    copies them."""
+
+    def __init__(self, response: Response, keys: Sequence[str]) -> None:
+        """Takes over the reply. @raises as parse_lent()."""
+        try:
+            self.lent = parse_lent(response, keys)
+        except BaseException:
+            response.close()
+            raise
+        self.begin = response.sent
+        self.end = response.sent + self.lent.seconds
+        self._response: Optional[Response] = response
+
+    def is_open(self) -> bool:
+        """Whether the server holds the rows."""
+        response = self._response
+        return response is not None and time.monotonic() < self.end and response.is_open()
+
+    def close(self) -> None:
+        """Gives the rows back. Once more does nothing."""
+        response, self._response = self._response, None
+        if response is not None:
+            response.close()
 
 
 def copy_lent(response: Response, keys: Sequence[str], mappings: Mappings) -> Dict[str, Any]:

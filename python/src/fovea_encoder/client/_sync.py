@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, NamedTupl
 
 from .._native import Embedding
 from ._calls import Options, ServerClient
-from ._device import Mappings
+from ._device import Lease, Mappings
 from ._http import (
     Address,
     Bytes,
@@ -118,6 +118,12 @@ class Client(ServerClient):
         that GPU, "device" if its memory cannot be mapped, "deadline" if what is queued on the
         stream takes longer than rows are lent."""
         return self._run(self._calls.device_rows(keys, self._mappings, timeout))
+
+    def lease(self, keys: Iterable[str], *, timeout: Optional[float] = None) -> Lease:
+        """Has a server lend the rows that were published under keys, as device_rows(), but leaves
+        copying them to another process of the host. Raises ServerError if it does not lend, or to as
+        many as it may already."""
+        return self._run(self._calls.lease(list(keys), timeout))
 
     def close(self) -> None:
         """Closes connections that wait for the next call, and lets memory of the server go."""

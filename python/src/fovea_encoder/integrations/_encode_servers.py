@@ -8,7 +8,10 @@ import time
 from typing import List, Optional, Sequence
 
 from .._error import Error
-from ..client import Client
+from ..client import Client, ServerError
+from ..client._device import Memory
+from ._lent_rows import LeasedRows, Lenders
+from ._prefetch import RowSource
 from ._row_files import RowFile
 
 _logger = logging.getLogger("fovea.vllm")
@@ -31,6 +34,8 @@ class _Server:
         self.away_seconds = _SHORTEST_AWAY_SECONDS
         self.probe_at = 0.0  # of time.monotonic(); of one that is not approved
         self.problem = ""
+        self.lends = True  # as far as it is known
+        self.memories: List[Memory] = []  # that it lends rows of
 
 
 class EncodeServers:
@@ -43,7 +48,8 @@ class EncodeServers:
     that answers. One that disagrees is a ValueError while wait() runs, and passed over later. Those
     that are asked for an item one after the other share `timeout` seconds. `folder` is the --ec-dir
     of servers on this host: rows that are there are taken from there, also while their server is
-    away, but not while a server disagrees. Thread-safe."""
+    away, but not while a server disagrees. With `lenders`, rows that a server lends are not sent, once
+    the worker has mapped its memory. Thread-safe."""
 
     def __init__(
         self,
@@ -54,6 +60,7 @@ class EncodeServers:
         timeout: float = 5.0,
         api_key: Optional[str] = None,
         folder: Optional[str] = None,
+        lenders: Optional[Lenders] = None,
     ) -> None:
         self._patience = timeout / max(1, len(urls))
         self._servers = [_Server(url, Client(url, timeout=self._patience, api_key=api_key)) for url in urls]
@@ -61,6 +68,7 @@ class EncodeServers:
         self._fingerprint_of = "the configuration" if fingerprint else ""
         self._dtype = dtype
         self._folder = folder
+        self._lenders = lenders
         self._changed = threading.Condition()
         self._closed = False
 
@@ -85,7 +93,7 @@ class EncodeServers:
             time.sleep(_PAUSE_SECONDS)
         threading.Thread(target=self._probe_for_ever, name="fovea-probes", daemon=True).start()
 
-    def find(self, key: str) -> Optional[RowFile]:
+    def find(self, key: str) -> Optional[RowSource]:
         """The rows of a key from the folder, or the first server that has them; None if none of those
         that answer has. Takes up to `timeout` seconds, and never fails."""
         published = self._find_published(key)
@@ -94,9 +102,9 @@ class EncodeServers:
         for server in self._servers:
             if not server.approved:
                 continue
+            end = time.monotonic() + self._patience
             try:
-                file = server.client.cached_file(key)
-                rows = None if file is None else RowFile.of_bytes(file)
+                rows = self._find_lent(server, key, end) or _find_sent(server, key, end)
             except _FAILURES as problem:
                 with self._changed:
                     if server.approved:  # otherwise another call has failed before, for the same reason
@@ -116,6 +124,23 @@ class EncodeServers:
             self._changed.notify()
         for server in self._servers:
             server.client.close()
+
+    def _find_lent(self, server: _Server, key: str, end: float) -> Optional[LeasedRows]:
+        if self._lenders is None or not server.lends:
+            return None
+        try:
+            lease = server.client.lease([key], timeout=end - time.monotonic())
+        except ServerError as refusal:
+            server.lends = refusal.status == 429  # it lends to others now
+            return None
+        server.memories = lease.lent.memories
+        for place in lease.lent.places:
+            memory = server.memories[place.memory]
+            if self._lenders.is_mapped(memory) and self._dtype in (None, place.dtype):
+                return LeasedRows(lease, self._lenders)
+            server.lends = self._lenders.want(memory) is None
+        lease.close()
+        return None
 
     def _find_published(self, key: str) -> Optional[RowFile]:
         if self._folder is None or any(server.disagrees for server in self._servers):
@@ -143,6 +168,8 @@ class EncodeServers:
                 _logger.warning("%s; looking elsewhere for rows", text)
             server.problem = text
             server.approved = False
+            if self._lenders is not None:
+                self._lenders.forget(server.memories)
             server.probe_at = time.monotonic() + server.away_seconds
             server.away_seconds = min(2 * server.away_seconds, _LONGEST_AWAY_SECONDS)
             self._changed.notify()
@@ -190,4 +217,10 @@ class EncodeServers:
             self._fingerprint, self._fingerprint_of = fingerprint, url
             _logger.info("%s: rows of the fingerprint %s", url, fingerprint)
         server.disagrees = False
+        server.lends = True
         server.approved = True
+
+
+def _find_sent(server: _Server, key: str, end: float) -> Optional[RowFile]:
+    file = server.client.cached_file(key, timeout=end - time.monotonic())
+    return None if file is None else RowFile.of_bytes(file)

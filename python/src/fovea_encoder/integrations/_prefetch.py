@@ -7,9 +7,12 @@ import dataclasses
 import logging
 import threading
 import time
-from typing import Callable, Deque, Dict, Iterable, Optional, Set
+from typing import Callable, Deque, Dict, Iterable, Optional, Set, Union
 
+from ._lent_rows import LeasedRows
 from ._row_files import RowFile
+
+RowSource = Union[RowFile, LeasedRows]
 
 _logger = logging.getLogger("fovea.vllm")
 
@@ -28,7 +31,7 @@ class _Item:
     deadline: float  # of time.monotonic()
     requests: Set[str] = dataclasses.field(default_factory=set)
     settled: bool = False
-    file: Optional[RowFile] = None
+    file: Optional[RowSource] = None
 
 
 class Prefetch:
@@ -36,9 +39,10 @@ class Prefetch:
 
     An item is settled after `seconds` at the latest, and then stays as it is for all requests that
     wait for it. Files are kept until take(), forget() or close(); one that comes too late is closed.
+    Rows that are lent are brought anew when they have waited too long to be taken.
     """
 
-    def __init__(self, find: Callable[[str], Optional[RowFile]], seconds: float) -> None:
+    def __init__(self, find: Callable[[str], Optional[RowSource]], seconds: float) -> None:
         self._find = find
         self._seconds = seconds
         self._items: Dict[str, _Item] = {}
@@ -55,8 +59,13 @@ class Prefetch:
         """Whether it is settled if there are rows of this key, so many of them; asks for them first."""
         with self._changed:
             item = self._items.get(key)
+            known: Set[str] = set()
+            if item is not None and item.file is not None and not item.file.is_fresh():
+                known = item.requests
+                self._drop(item)
+                item = None
             if item is None:
-                item = self._items[key] = _Item(key, rows, time.monotonic() + self._seconds)
+                item = self._items[key] = _Item(key, rows, time.monotonic() + self._seconds, known)
                 self._queue.append(item)
                 self._changed.notify()
             item.requests.add(request_id)
@@ -72,9 +81,11 @@ class Prefetch:
             if item is None:
                 return False
             item.settled = True
+            if item.file is not None and not item.file.is_fresh():
+                self._drop(item)
             return item.file is not None
 
-    def take(self, key: str) -> Optional[RowFile]:
+    def take(self, key: str) -> Optional[RowSource]:
         """The rows, if they are here; they are the caller's then. The item is forgotten."""
         with self._changed:
             item = self._items.pop(key, None)
@@ -138,7 +149,7 @@ class Prefetch:
     def _has_room(self) -> bool:
         return self._waiting_files < _MAX_WAITING_FILES and self._waiting_bytes < _MAX_WAITING_BYTES
 
-    def _settle(self, item: _Item, file: Optional[RowFile], seconds: float) -> None:
+    def _settle(self, item: _Item, file: Optional[RowSource], seconds: float) -> None:
         if file is None or item.settled or file.shape[0] != item.rows:
             if file is not None:
                 file.close()
@@ -162,7 +173,7 @@ class Prefetch:
         if file is not None:
             file.close()
 
-    def _remove_file(self, item: _Item) -> Optional[RowFile]:
+    def _remove_file(self, item: _Item) -> Optional[RowSource]:
         file, item.file = item.file, None
         if file is not None:
             self._waiting_files -= 1

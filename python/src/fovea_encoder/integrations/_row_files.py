@@ -101,6 +101,10 @@ class RowFile:
         data = os.pread(self._descriptor, self.nbytes, self._offset) if by_value else None
         return Rows(self.dtype, (self.shape[0], self.shape[1]), self._offset, path, self._inode, data)
 
+    def is_fresh(self) -> bool:
+        """Whether workers can read the rows: as long as the file is open."""
+        return True
+
     def close(self) -> None:
         """Once more does nothing."""
         descriptor, self._descriptor = self._descriptor, -1

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import collections
-from typing import Any, Callable, Deque, Dict, Iterable, List, Optional, Set
+from typing import Any, Callable, Deque, Dict, Iterable, List, Optional, Set, Union
 
-from ._prefetch import Prefetch
-from ._row_files import RowFile, Rows
+from ._lent_rows import LentRows
+from ._prefetch import Prefetch, RowSource
+from ._row_files import Rows
 
 
 class RowScheduler:
@@ -19,7 +20,7 @@ class RowScheduler:
 
     def __init__(
         self,
-        find: Callable[[str], Optional[RowFile]],
+        find: Callable[[str], Optional[RowSource]],
         seconds: float,
         *,
         steps_in_flight: int = 1,
@@ -28,8 +29,8 @@ class RowScheduler:
         self._prefetch = Prefetch(find, seconds)
         self._steps_in_flight = steps_in_flight
         self._by_value = by_value
-        self._wanted: Dict[str, RowFile] = {}
-        self._handed: Deque[List[RowFile]] = collections.deque()
+        self._wanted: Dict[str, RowSource] = {}
+        self._handed: Deque[List[RowSource]] = collections.deque()
         # What vLLM's encoder cache holds, and which of that has zeros in the place of rows.
         self._cached: Set[str] = set()
         self._unreadable: Set[str] = set()
@@ -58,7 +59,7 @@ class RowScheduler:
         self._use(key, request)
         self._load(key)
 
-    def step(self, evicted: Iterable[str]) -> Dict[str, Rows]:
+    def step(self, evicted: Iterable[str]) -> Dict[str, Union[Rows, LentRows]]:
         """The rows that workers load in the step that is scheduled now, by key. `evicted` are the keys
         that vLLM's cache has given up before."""
         for key in evicted:
@@ -130,6 +131,6 @@ class RowScheduler:
         self._unreadable.discard(key)
 
 
-def _close(files: Iterable[RowFile]) -> None:
+def _close(files: Iterable[RowSource]) -> None:
     for file in files:
         file.close()

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import dataclasses
 import logging
-from typing import TYPE_CHECKING, Any, Dict, Optional, Set, Tuple
+from typing import TYPE_CHECKING, Any, Dict, Optional, Set, Tuple, Union
 
+from ..client._device import Memory
 from ._encode_servers import EncodeServers
+from ._lent_rows import NOT_COPIED, Borrower, Lenders, LentRows, Mapped
 from ._row_files import Rows
 from ._row_scheduler import RowScheduler
 from ._vllm_interface import (
@@ -15,6 +17,7 @@ from ._vllm_interface import (
     ECConnectorWorkerMetadata,
     check_version,
     dtype_of,
+    has_one_worker,
     steps_in_flight,
     takes_rows_by_value,
 )
@@ -30,19 +33,23 @@ _OPTIONS = ("fovea_urls", "fingerprint", "timeout_s", "start_timeout_s", "api_ke
 
 @dataclasses.dataclass
 class FoveaLoads(ECConnectorMetadata):  # type: ignore[misc]
-    """What the scheduler tells the workers to load, by identifier."""
+    """What the scheduler tells the workers to load, by identifier, and the memories of servers that
+    they have to have mapped; False: and report."""
 
-    rows: Dict[str, Rows] = dataclasses.field(default_factory=dict)
+    rows: Dict[str, Union[Rows, LentRows]] = dataclasses.field(default_factory=dict)
+    memories: Dict[Memory, bool] = dataclasses.field(default_factory=dict)
 
 
 @dataclasses.dataclass
-class FoveaFailures(ECConnectorWorkerMetadata):  # type: ignore[misc]
-    """What workers tell the scheduler: identifiers of rows that they could not read."""
+class FoveaReport(ECConnectorWorkerMetadata):  # type: ignore[misc]
+    """What workers tell the scheduler: identifiers of rows that they could not read, and what became
+    of memories that they were to map."""
 
     unreadable: Set[str] = dataclasses.field(default_factory=set)
+    mapped: Mapped = dataclasses.field(default_factory=Mapped)
 
-    def aggregate(self, other: "FoveaFailures") -> "FoveaFailures":
-        return FoveaFailures(self.unreadable | other.unreadable)
+    def aggregate(self, other: "FoveaReport") -> "FoveaReport":
+        return FoveaReport(self.unreadable | other.unreadable, self.mapped | other.mapped)
 
 
 class FoveaECConnector(ECConnectorBase):  # type: ignore[misc]
@@ -50,7 +57,8 @@ class FoveaECConnector(ECConnectorBase):  # type: ignore[misc]
 
     The scheduler brings rows in the background, once for all workers, and passes a request over until
     they are here; workers map them. An item whose rows do not come within `timeout_s` is encoded by
-    vLLM. Neither side waits for a server after the start, and neither fails because of one.
+    vLLM. Neither side waits for a server after the start, and neither fails because of one. What a
+    server with --lend-rows has in memory of the GPU of the only worker, this copies there.
 
     Options in ec_connector_extra_config: `fovea_urls`, the servers, in the order in which they are
     asked; `fingerprint`, what /info of each must say, by default what the first says; `timeout_s` (5)
@@ -64,12 +72,15 @@ class FoveaECConnector(ECConnectorBase):  # type: ignore[misc]
         if self.is_producer:
             raise ValueError('FoveaECConnector only takes rows: expected ec_role "ec_consumer"')
         options = _options(vllm_config)
-        self._unreadable: Set[str] = set()
+        self._report = FoveaReport()
+        self._borrower: Optional[Borrower] = None
         if role.name == "SCHEDULER":
             self._connect(vllm_config, options)
 
     def _connect(self, config: Any, options: Dict[str, Any]) -> None:
         seconds = float(options.get("timeout_s", 5))
+        by_value = takes_rows_by_value(config)
+        self._lenders = Lenders() if has_one_worker(config) and not by_value else None
         self._servers = EncodeServers(
             options["fovea_urls"],
             fingerprint=options.get("fingerprint"),
@@ -77,6 +88,7 @@ class FoveaECConnector(ECConnectorBase):  # type: ignore[misc]
             timeout=seconds,
             api_key=options.get("api_key"),
             folder=options.get("ec_dir"),
+            lenders=self._lenders,
         )
         self._servers.wait(float(options.get("start_timeout_s", 60)))
         self._num_away = 0
@@ -84,7 +96,7 @@ class FoveaECConnector(ECConnectorBase):  # type: ignore[misc]
             self._servers.find,
             seconds,
             steps_in_flight=steps_in_flight(config),
-            by_value=takes_rows_by_value(config),
+            by_value=by_value,
         )
 
     def shutdown(self) -> None:
@@ -104,12 +116,19 @@ class FoveaECConnector(ECConnectorBase):  # type: ignore[misc]
         self._scheduler.allocated(request, index)
 
     def build_connector_meta(self, scheduler_output: Any) -> ECConnectorMetadata:
-        return FoveaLoads(self._scheduler.step(scheduler_output.free_encoder_mm_hashes))
+        rows = self._scheduler.step(scheduler_output.free_encoder_mm_hashes)
+        memories = {} if self._lenders is None else self._lenders.memories()
+        for one in rows.values():
+            if isinstance(one, LentRows):
+                memories.setdefault(one.memory, True)  # its server may have gone since
+        return FoveaLoads(rows, memories)
 
     def update_connector_output(self, connector_output: Any) -> None:
-        failures = connector_output.ec_connector_worker_meta
-        if failures:
-            self._scheduler.unreadable(failures.unreadable)
+        report = connector_output.ec_connector_worker_meta
+        if report:
+            self._scheduler.unreadable(report.unreadable)
+            if self._lenders is not None:
+                self._lenders.report(report.mapped)
 
     def take_unavailable_requests(self) -> Set[str]:
         return self._scheduler.take_unavailable()
@@ -121,21 +140,40 @@ class FoveaECConnector(ECConnectorBase):  # type: ignore[misc]
     # Of the workers.
 
     def start_load_caches(self, encoder_cache: "Dict[str, torch.Tensor]", **kwargs: Any) -> None:
-        device = _device()
-        for identifier, rows in self._get_connector_metadata().rows.items():
+        device, loads = _device(), self._get_connector_metadata()
+        copied = self._copy_lent(loads, device)
+        for identifier, rows in loads.rows.items():
             try:
-                encoder_cache[identifier] = rows.tensor(device)
+                if not isinstance(rows, LentRows):
+                    encoder_cache[identifier] = rows.tensor(device)
+                elif identifier in copied:
+                    encoder_cache[identifier] = copied[identifier]
+                else:
+                    raise ValueError("they were not copied while they were lent")
             except (OSError, ValueError) as problem:
                 _logger.error("the rows of %s cannot be read: %s; its requests fail", identifier, problem)
                 encoder_cache[identifier] = rows.zeros(device)
-                self._unreadable.add(identifier)
+                self._report.unreadable.add(identifier)
+
+    def _copy_lent(self, loads: FoveaLoads, device: str) -> "Dict[str, torch.Tensor]":
+        if self._borrower is None:
+            if not loads.memories:
+                return {}
+            self._borrower = Borrower(_gpu(device))
+        self._report.mapped |= self._borrower.map(loads.memories)
+        lent = {identifier: rows for identifier, rows in loads.rows.items() if isinstance(rows, LentRows)}
+        try:
+            return self._borrower.copy(lent)
+        except NOT_COPIED as problem:
+            _logger.error("rows that are lent cannot be copied: %s", problem)
+            return {}
 
     def save_caches(self, encoder_cache: "Dict[str, torch.Tensor]", mm_hash: str, **kwargs: Any) -> None:
         """Nothing: a consumer has no rows for others."""
 
     def build_connector_worker_meta(self) -> Optional[ECConnectorWorkerMetadata]:
-        unreadable, self._unreadable = self._unreadable, set()
-        return FoveaFailures(unreadable) if unreadable else None
+        report, self._report = self._report, FoveaReport()
+        return report if report.unreadable or report.mapped else None
 
     # Metrics.
 
@@ -170,6 +208,13 @@ def _options(vllm_config: Any) -> Dict[str, Any]:
             problem = f"unknown {', '.join(unknown)}"
         raise ValueError(f"ec_connector_extra_config: {problem}; expected some of {', '.join(_OPTIONS)}")
     return options
+
+
+def _gpu(device: str) -> str:
+    """The UUID of the GPU of this worker, as servers spell it; "" without one."""
+    import torch
+
+    return f"GPU-{torch.cuda.get_device_properties(device).uuid}" if device.startswith("cuda") else ""
 
 
 def _device() -> str:

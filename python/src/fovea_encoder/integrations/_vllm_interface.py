@@ -28,6 +28,7 @@ __all__ = [
     "ECConnectorWorkerMetadata",
     "check_version",
     "dtype_of",
+    "has_one_worker",
     "steps_in_flight",
     "takes_rows_by_value",
 ]
@@ -47,6 +48,11 @@ def check_version() -> None:
 def steps_in_flight(config: Any) -> int:
     """How many steps vLLM schedules before it takes the result of the first of them."""
     return int(config.max_concurrent_batches)
+
+
+def has_one_worker(config: Any) -> bool:
+    """Whether one process loads the rows of a step."""
+    return int(config.parallel_config.world_size) == 1
 
 
 def takes_rows_by_value(config: Any) -> bool:
