@@ -42,6 +42,8 @@ CALLS, NOISE = "FOVEA_TOWER_CALLS", "FOVEA_RANDOM_ROWS"  # variables of watch_to
 
 
 def limits(family):
+    if family.chunk_frames:
+        return {"vision_chunk": family.most_images + 2 * family.most_videos}
     return {kind: count for kind, count in (("image", family.most_images), ("video", family.most_videos)) if count}
 
 
@@ -62,6 +64,19 @@ def of_pixels():
     return lambda kind, places: [{"image": images, "video": videos}[kind][place] for place in places]
 
 
+def chunks_of(family, images, videos):
+    """Images and videos as items of one kind, as Kimi-K2.5 takes them."""
+    from PIL import Image
+
+    items = [{"type": "image", "image": image, "uuid": None} for image in images]
+    for frames, _ in videos:
+        pictures = [Image.fromarray(frame) for frame in frames]
+        for begin in range(0, len(pictures), family.chunk_frames):
+            chunk = pictures[begin : begin + family.chunk_frames]
+            items.append({"type": "video_chunk", "video_chunk": chunk, "uuid": None, "prompt": "", "video_idx": 0})
+    return items
+
+
 def of_rows(model):
     """The data of prompts as rows."""
     import fovea_encoder as fovea
@@ -73,12 +88,22 @@ def of_rows(model):
     return lambda kind, places: multi_modal_data([groups[kind][place] for place in places])[kind]
 
 
+def let_numba_be():
+    """vLLM 0.32 for CPUs reads the attributes of all objects of all modules, and fails at functions of LLVM, which numba has and
+    the processor of Kimi-K2.5 needs: their vars() is no dictionary."""
+    with contextlib.suppress(ImportError):
+        from vllm.triton_utils import dispatcher
+
+        dispatcher.vars = lambda value: found if hasattr(found := vars(value), "get") else {}
+
+
 def watch_towers():
     """A plugin of vLLM: every call of a vision tower that vLLM builds in this process adds a byte to the file of the variable
     CALLS, and returns random rows if NOISE is set. What stands in a tower's place is no tower of vLLM."""
     import torch
     from vllm.model_executor.models.interfaces import SupportsMultiModal
 
+    let_numba_be()
     original, watched = SupportsMultiModal._mark_tower_model, set()
 
     def random(rows):
@@ -99,7 +124,8 @@ def watch_towers():
     @contextlib.contextmanager
     def marked(self, vllm_config, modalities, **more):
         def built(owner, name, tower):
-            if owner is self and "image" in modalities and type(tower) not in watched:
+            has_images = {"image", "vision_chunk"} & ({modalities} if isinstance(modalities, str) else set(modalities))
+            if owner is self and has_images and type(tower) not in watched:
                 watch(type(tower))
 
         # Of all hooks this is the first: it sees what vLLM built, not what a plugin makes of it.
@@ -177,6 +203,9 @@ def way_options(way, arguments, folder):
 def prompt_of(family, images, videos, data, named):
     text = text_prompts.prompt_text(len(images), len(videos), family.placeholders)
     prompt = {"prompt": text, "multi_modal_data": {}}
+    if family.chunk_frames:
+        prompt["multi_modal_data"]["vision_chunk"] = chunks_of(family, data("image", images), data("video", videos))
+        return prompt
     for kind, places in (("image", images), ("video", videos)):
         if not places:
             continue

@@ -144,6 +144,25 @@ def test_modules_have_the_names_of_the_checkpoint(plugin):
     assert model.multi_modal_projector.prefix == "model.vision_projection."
 
 
+def test_tensors_have_the_names_of_the_checkpoint(plugin, monkeypatch):
+    model, names = type("KimiK25ForConditionalGeneration", (Model,), {"_process_media_input": not_called})(), []
+    model.build(config_of(ON), ("vision_tower", "mm_projector"))
+    for part, own in (("mm_projector", ("pre_norm.weight", "linear_1.bias", "linear_2.weight")), ("vision_tower", ("linear_1.bias",))):
+        monkeypatch.setattr(getattr(model, part).engine, "load", lambda weights: names.extend(name for name, _ in weights))
+        getattr(model, part).load_weights((name, None) for name in own)
+    assert names == [
+        "mm_projector.pre_norm.weight", "mm_projector.proj.0.bias", "mm_projector.proj.2.weight", "vision_tower.linear_1.bias",
+    ]  # fmt: skip
+
+
+def test_images_and_pieces_of_videos_are_items_of_one_kind(plugin):
+    grids = torch.tensor([[1, 2, 4], [3, 2, 2]])
+    media = {"type": "pixel_values", "pixel_values": torch.zeros(20, 3, 14, 14), "grid_thws": grids}
+    read = vllm_seams.SEAMS["KimiK25ForConditionalGeneration"].read(media, None)
+    items = read.items(types.SimpleNamespace(device="cpu"), not_called)
+    assert (len(items.images), len(items.videos)) == (0, 2)
+
+
 def test_a_part_that_is_given_again_is_the_same(plugin):
     model = KimiVL()
     with model._mark_tower_model(config_of(ON), "image"):

@@ -19,6 +19,7 @@ LIGHTON = {"image": "<|image_pad|>"}
 PALI = {"image": ""}  # it is put in front
 COHERE = {"image": "<|IMG_PATCH|>"}
 KIMI = {"image": "<|media_start|>image<|media_content|><|media_pad|><|media_end|>"}
+KIMI_K25 = {"image": KIMI["image"], "video": 2 * KIMI["image"]}  # all videos make two chunks
 # Images and videos of a prompt, by their places above.
 PROMPTS = [
     ([0], []), ([1], []), ([2], []), ([3], []), ([0, 2], []), ([3, 1, 0, 2], []), ([], [0]), ([], [1]), ([], [0, 1]), ([1, 3], [0]),

@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from text_prompts import COHERE, GEMMA, GLM, INTERNVL, INTERNVL_CHAT, KIMI, LIGHTON, MISTRAL, PADDLE, PALI, QWEN
+from text_prompts import COHERE, GEMMA, GLM, INTERNVL, INTERNVL_CHAT, KIMI, KIMI_K25, LIGHTON, MISTRAL, PADDLE, PALI, QWEN
 
 CLIP = {"image_mean": [0.48145466, 0.4578275, 0.40821073], "image_std": [0.26862954, 0.26130258, 0.27577711]}
 HALF = {"image_mean": [0.5] * 3, "image_std": [0.5] * 3}
@@ -63,6 +63,16 @@ KIMI_VISION = {
     "model_type": "moonvit", "num_hidden_layers": 3, "hidden_size": 128, "intermediate_size": 256, "num_attention_heads": 2,
     "init_pos_emb_height": 14, "init_pos_emb_width": 14, "merge_kernel_size": [2, 2], "patch_size": 14,
 }  # fmt: skip
+# Published checkpoints have names with vt_ and init_; vLLM reads those that transformers writes.
+KIMI_K25_SIZES = {"num_hidden_layers": 3, "hidden_size": 128, "num_attention_heads": 2, "intermediate_size": 256}
+KIMI_K25_TABLE = {"pos_emb_height": 14, "pos_emb_width": 14, "pos_emb_time": 4}
+KIMI_K25_VISION = {
+    **KIMI_K25_SIZES, **{f"vt_{name}": size for name, size in KIMI_K25_SIZES.items()},
+    **KIMI_K25_TABLE, **{f"init_{name}": size for name, size in KIMI_K25_TABLE.items()},
+    "model_type": "kimi_k25_vision", "patch_size": 14, "merge_kernel_size": [2, 2], "pos_emb_type": "divided_fixed",
+    "video_attn_type": "spatial_temporal", "merge_type": "sd2_tpool", "mm_projector_type": "patchmerger", "mm_hidden_size": 128,
+    "projector_hidden_act": "gelu", "projector_ln_eps": 1e-5, "text_hidden_size": 64,
+}  # fmt: skip
 KIMI_TEXT = {
     **TEXT, "model_type": "deepseek_v2", "num_key_value_heads": 2, "kv_lora_rank": 32, "q_lora_rank": None,
     "qk_nope_head_dim": 32, "qk_rope_head_dim": 32, "v_head_dim": 32, "first_k_dense_replace": 2, "moe_layer_freq": 1,
@@ -118,6 +128,7 @@ class Family:
     vendor: str = ""  # function of tiny_vendor_models.py; of models that transformers cannot make
     words: list = dataclasses.field(default_factory=list)  # that are tokens of their own, beside the special ones
     ids: dict = dataclasses.field(default_factory=dict)  # numbers of config.json: special tokens by name, where the form does not say
+    chunk_frames: int = 0  # of models to which images and pieces of videos, so many frames each, are the same kind
     architecture: str = ""  # the class in vLLM, where its name does not begin with `classes`
 
 
@@ -204,6 +215,25 @@ FAMILIES = {
             "start_image_token": "<|media_start|>", "content_token": "<|media_content|>", "image_token": "<|media_pad|>",
             "end_image_token": "<|media_end|>",
         },
+    ),  # fmt: skip
+    "kimi_k25": Family(
+        "", KIMI_TEXT, KIMI_K25_VISION, "", placeholders=KIMI_K25, vendor="kimi_k25", chunk_frames=4,
+        architecture="KimiK25ForConditionalGeneration", config={"model_type": "kimi_k25", "projection_hidden_size": 128},
+        files={
+            "preprocessor_config.json": {
+                "media_proc_cfg": {
+                    "patch_size": 14, "merge_kernel_size": 2, "temporal_merge_kernel_size": 4, "in_patch_limit": 256,
+                    "patch_limit_on_one_side": 512, "in_patch_limit_each_frame": 256, "in_patch_limit_video": None,
+                    "fixed_output_tokens": None, "sample_fps": 2.0, "max_num_frames_each_video": None, **HALF,
+                },
+            },
+        },
+        roles={"start_image_token": "<|media_start|>", "image_token": "<|media_pad|>", "end_image_token": "<|media_end|>"},
+        ids={
+            "image_token_id": "<|media_pad|>", "vision_start_token_id": "<|media_start|>",
+            "vision_end_token_id": "<|media_end|>",
+        },
+        words=["<|media_content|>"],
     ),  # fmt: skip
     "gemma3": images_alone(
         "Gemma3", GEMMA_TEXT, {**SIGLIP_VISION, "image_size": 112, "patch_size": 14}, GEMMA,

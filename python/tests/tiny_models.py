@@ -144,7 +144,7 @@ def save_vendor_model(folder, family, ids, num_words):
     words = randomize(transformers.AutoModelForCausalLM.from_config(type(kind)(**text, tie_word_embeddings=False)), family)
     config = {"architectures": [family.architecture], "vision_config": family.vision, "tie_word_embeddings": False, **family.config}
     config["llm_config" if config["model_type"] == "internvl_chat" else "text_config"] = words.config.to_dict()
-    config |= {"media_placeholder_token_id": ids[family.roles["image_token"]], "dtype": "float32"}
+    config |= {"media_placeholder_token_id": ids[family.roles["image_token"]], "dtype": "float32", **token_ids(family, ids)}
     tower = tiny_vendor_models.random_tensors(getattr(tiny_vendor_models, family.vendor)(config), family.weight)
     tensors = {f"language_model.{name}": tensor.contiguous() for name, tensor in words.state_dict().items()}
     safetensors.torch.save_file({**tensors, **tower}, folder / "model.safetensors", {"format": "pt"})

@@ -33,6 +33,22 @@ def kimi_vl(config):
     return {**shapes, **linear("multi_modal_projector.linear_2", words, 4 * width)}
 
 
+def kimi_k25(config):
+    """As kimi_vl()."""
+    names = {
+        "multi_modal_projector.linear_1": "mm_projector.proj.0", "multi_modal_projector.linear_2": "mm_projector.proj.2",
+        "multi_modal_projector": "mm_projector",
+    }  # fmt: skip
+
+    def published(name):
+        for old, new in names.items():
+            if name.startswith(old):
+                return new + name[len(old) :]
+        return name
+
+    return {published(name): shape for name, shape in kimi_vl(config).items()}
+
+
 def internvl_chat(config):
     """As kimi_vl()."""
     vision, words = config["vision_config"], (config.get("llm_config") or config["text_config"])["hidden_size"]

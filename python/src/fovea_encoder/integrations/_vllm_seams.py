@@ -13,7 +13,7 @@ from typing import Any, Callable, Dict, Mapping, Optional, Sequence, Tuple
 import torch
 
 from .._engine import Engine
-from ._patches import Items, items_of_images
+from ._patches import Items, items_of_images, items_of_patches
 from ._vllm_tower import TowerEngine
 
 Scaling = Tuple[Sequence[float], Sequence[float]]
@@ -49,13 +49,16 @@ class Pictures:
 
 @dataclasses.dataclass(frozen=True)
 class Patches:
-    """Patches [patches, ...] of all images, one after the other, and `grids` [images, 3]."""
+    """Patches [patches, ...] of all images, one after the other, and `grids` [images, 3]. `are_frames`: of pieces of videos,
+    too, of which an image is one of one frame."""
 
     values: torch.Tensor
     grids: Any
+    are_frames: bool = False
 
     def items(self, engine: Engine, scaling: Callable[[], Scaling]) -> Items:
-        return items_of_images(engine, self.values.flatten(1), self.grids)
+        items_of = items_of_patches if self.are_frames else items_of_images
+        return items_of(engine, self.values.flatten(1), self.grids)
 
     @property
     def device(self) -> torch.device:
@@ -75,6 +78,7 @@ class Seam:
     scaling: Optional[Scaling] = None  # None: that of the checkpoint's processor
     # Of the tensors of a module in the checkpoint, where vLLM's loader gives them another one.
     prefixes: Mapping[str, str] = dataclasses.field(default_factory=dict)
+    renamed: Mapping[str, str] = dataclasses.field(default_factory=dict)  # beginnings of their names, behind these prefixes
     vision: Optional[str] = None  # model_type of the vision_config that an engine takes of this class, if it has several
 
     def refusal(self, model: Any, hf_config: Any) -> str:
@@ -136,6 +140,10 @@ def _kimi_vl(image_input: Any, _: Any) -> Patches:
     return Patches(image_input["pixel_values"], torch.tensor(grids))
 
 
+def _kimi_k25(media_input: Any, _: Any) -> Patches:
+    return Patches(media_input["pixel_values"], media_input["grid_thws"], are_frames=True)
+
+
 def _paddleocr_vl(image_input: Any, _: Any) -> Patches:
     return Patches(torch.cat(list(image_input["pixel_values"])), image_input["image_grid_thw"])
 
@@ -154,6 +162,11 @@ SEAMS: Mapping[str, Seam] = {
     "QianfanOCRForConditionalGeneration": Seam("extract_feature", _chat_tiles, are_stacked=True, scaling=_IMAGENET),
     "InternS1ForConditionalGeneration": Seam("extract_feature", _tiles, are_stacked=True),
     "KimiVLForConditionalGeneration": Seam("_process_image_input", _kimi_vl),
+    "KimiK25ForConditionalGeneration": Seam(
+        "_process_media_input",
+        _kimi_k25,
+        renamed={"mm_projector.linear_1.": "mm_projector.proj.0.", "mm_projector.linear_2.": "mm_projector.proj.2."},
+    ),
     "Gemma3ForConditionalGeneration": Seam("_process_image_input", _gemma3),
     "PaliGemmaForConditionalGeneration": Seam("_process_image_input", _paligemma),
     "Cohere2VisionForConditionalGeneration": Seam("_process_image_input", _cohere2_vision),

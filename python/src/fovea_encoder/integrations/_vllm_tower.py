@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import weakref
-from typing import Any, Callable, ClassVar, Dict, Iterable, List, Optional, Set, Tuple
+from typing import Any, Callable, ClassVar, Dict, Iterable, List, Mapping, Optional, Set, Tuple
 
 import torch
 
@@ -101,6 +101,7 @@ class EnginePart(torch.nn.Module):  # type: ignore[misc,unused-ignore]
     vLLM's module on the meta device: it answers what others ask for (`spatial_merge_size`, `out_hidden_size`)."""
 
     prefix = ""  # of its tensors in the checkpoint: the name that the model gives it, and a dot
+    renamed: Mapping[str, str] = {}  # beginnings of their names with it, where the checkpoint has others
 
     def __init__(self, built: torch.nn.Module, engine: TowerEngine) -> None:
         super().__init__()
@@ -121,8 +122,14 @@ class EnginePart(torch.nn.Module):  # type: ignore[misc,unused-ignore]
 
     def load_weights(self, weights: Iterable[Tuple[str, torch.Tensor]]) -> Set[str]:
         """vLLM calls it for every file that has some tensors of the module. @raises Error as TowerEngine.load()."""
-        self.engine.load((self.prefix + name, tensor) for name, tensor in weights)
+        self.engine.load((self._stored_name(self.prefix + name), tensor) for name, tensor in weights)
         return {"marker"}
+
+    def _stored_name(self, name: str) -> str:
+        for loaded, stored in self.renamed.items():
+            if name.startswith(loaded):
+                return stored + name[len(loaded) :]
+        return name
 
     def forward(self, *values: Any, **more: Any) -> Any:
         raise RuntimeError(f"Fovea's vision tower: vLLM calls {self.prefix[:-1]} in a way that is not known")

@@ -153,5 +153,6 @@ def _replaced(model: Any, seam: Any, model_config: Any, options: Dict[str, Any])
     for name, module in model.named_children():
         if isinstance(module, EnginePart):
             module.prefix = prefixes.get(name, f"{name}.")
+            module.renamed = {} if seam is None else seam.renamed
     if seam is not None:
         seam.install(model, engine)
