@@ -47,6 +47,7 @@ void RowSlot::begin_write(Stream& queue) {
 void RowSlot::end_write(RowMark mark) {
   const std::lock_guard lock(mutex_);
   written_.push_back(std::move(mark));
+  has_rows_ = false;
 }
 
 void RowSlot::begin_read(Stream& queue) const {
@@ -54,7 +55,9 @@ void RowSlot::begin_read(Stream& queue) const {
 }
 
 bool RowSlot::has_rows() const {
-  return std::ranges::all_of(written_, [](const RowMark& mark) { return mark->is_idle(); });
+  const auto has_passed = [](const RowMark& mark) { return mark->is_idle(); };
+  if (!has_rows_) has_rows_ = std::ranges::all_of(written_, has_passed);
+  return has_rows_;
 }
 
 void RowSlot::wait_for_rows() const {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <cstddef>
 #include <map>
 #include <memory>
@@ -68,7 +69,8 @@ class RowSlot {
   std::size_t bytes_ = 0;         // of the rows
   std::vector<RowMark> earlier_;  // what uses the memory for others still
   std::mutex mutex_;
-  std::vector<RowMark> written_;  // by each that has
+  std::vector<RowMark> written_;                // by each that has
+  mutable std::atomic<bool> has_rows_ = false;  // as somebody has seen, who need not look again
   std::vector<RowMark> readers_;
 };
 

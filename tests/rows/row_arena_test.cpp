@@ -65,6 +65,11 @@ TEST_F(RowArenaTest, RowsAreThereWhenAllWritersHavePassed) {
     slot->begin_write(writer);
     writer.copy(slot->data() + i * kUnit, rows.data(), kUnit);
     slot->end_write(marks.after(writer));
+    EXPECT_FALSE(slot->has_rows()) << "also where those of the first are there";
+    if (i == 0) {
+      slot->wait_for_rows();
+      EXPECT_TRUE(slot->has_rows());
+    }
   }
   std::vector<std::byte> out(2 * kUnit);
   const std::unique_ptr<Stream> reader = gpu.create_copy_stream();
@@ -72,6 +77,7 @@ TEST_F(RowArenaTest, RowsAreThereWhenAllWritersHavePassed) {
   reader->copy(out.data(), slot->data(), out.size());
   reader->synchronize();
   EXPECT_EQ(out, std::vector<std::byte>(2 * kUnit, std::byte{7}));
+  EXPECT_TRUE(slot->has_rows());
 }
 
 }  // namespace
