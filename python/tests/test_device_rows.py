@@ -1,8 +1,10 @@
 """Rows of a server in tensors of this process, through memory of the GPU. Skipped without a GPU."""
 
 import base64
+import contextlib
 import http.client
 import json
+import pickle
 import subprocess
 import sys
 import urllib.request
@@ -13,6 +15,7 @@ from servers import PATIENCE, served
 
 import fovea_encoder as fovea
 from fovea_encoder.client import Client
+from fovea_encoder.integrations._lent_rows import Borrower, LeasedRows, Lenders, gpu_of
 
 torch = pytest.importorskip("torch", reason="torch is not installed")
 if not torch.cuda.is_available():
@@ -94,6 +97,22 @@ def test_a_stream_that_is_far_behind_is_an_error(program):
             client.device_rows(["a"])
         assert caught.value.code == "deadline"
         assert client.device_rows(["a"])["a"] is not None
+
+
+def test_a_worker_copies_rows_that_its_scheduler_has_lent(client):
+    lenders, borrower = Lenders(), Borrower(gpu_of("cuda:0"))
+    with contextlib.closing(client.lease(["nothing"])) as lease:
+        assert lenders.want(lease.lent.memories[0]) is None
+    lenders.report(borrower.map(lenders.memories()))
+    leased = {key: LeasedRows(client.lease([key]), lenders) for key in KEYS[:2]}
+    assert all(one.is_fresh() for one in leased.values())
+    rows = pickle.loads(pickle.dumps({key: one.rows() for key, one in leased.items()}))
+    copies = borrower.copy(rows)
+    for one in leased.values():
+        one.close()
+    for key, tensor in copies.items():
+        assert torch.equal(bits(tensor), bits(client.cached(key).torch()))
+    assert list(copies) == KEYS[:2]
 
 
 DIES = """

@@ -331,7 +331,7 @@ def lends(connector, gpu, monkeypatch):  # noqa: F811
         if not has("take_unavailable_requests"):
             pytest.skip("this vLLM gets rows by value")
         module = sys.modules["fovea_encoder.integrations._vllm_connector"]
-        monkeypatch.setattr(module, "_gpu", lambda device: OURS.gpu)
+        monkeypatch.setattr(module, "gpu_of", lambda device: OURS.gpu)
         loads = scheduled(scheduler, request_of("key", 2))
         assert loads.memories == {OURS: False}
         assert bits(loaded(worker, loads)["key"]) == ROWS, "over HTTP"

@@ -163,3 +163,10 @@ class Borrower:
         tensors = self._mappings.copy(Lent(self._memories, places, 0.0))
         now = time.monotonic()
         return {key: tensor for key, tensor in tensors.items() if now < rows[key].end}
+
+
+def gpu_of(device: str) -> str:
+    """The UUID of a GPU, "cuda:0" for example, as servers spell it; "" of a CPU."""
+    import torch
+
+    return f"GPU-{torch.cuda.get_device_properties(device).uuid}" if device.startswith("cuda") else ""

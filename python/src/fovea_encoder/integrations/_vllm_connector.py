@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Dict, Optional, Set, Tuple, Union
 
 from ..client._device import Memory
 from ._encode_servers import EncodeServers
-from ._lent_rows import NOT_COPIED, Borrower, Lenders, LentRows, Mapped
+from ._lent_rows import NOT_COPIED, Borrower, Lenders, LentRows, Mapped, gpu_of
 from ._row_files import Rows
 from ._row_scheduler import RowScheduler
 from ._vllm_interface import (
@@ -159,7 +159,7 @@ class FoveaECConnector(ECConnectorBase):  # type: ignore[misc]
         if self._borrower is None:
             if not loads.memories:
                 return {}
-            self._borrower = Borrower(_gpu(device))
+            self._borrower = Borrower(gpu_of(device))
         self._report.mapped |= self._borrower.map(loads.memories)
         lent = {identifier: rows for identifier, rows in loads.rows.items() if isinstance(rows, LentRows)}
         try:
@@ -208,13 +208,6 @@ def _options(vllm_config: Any) -> Dict[str, Any]:
             problem = f"unknown {', '.join(unknown)}"
         raise ValueError(f"ec_connector_extra_config: {problem}; expected some of {', '.join(_OPTIONS)}")
     return options
-
-
-def _gpu(device: str) -> str:
-    """The UUID of the GPU of this worker, as servers spell it; "" without one."""
-    import torch
-
-    return f"GPU-{torch.cuda.get_device_properties(device).uuid}" if device.startswith("cuda") else ""
 
 
 def _device() -> str:
