@@ -27,7 +27,10 @@ if(FOVEA_SANITIZE)
   target_link_options(fovea_dev INTERFACE -fsanitize=${fovea_sanitizers})
 endif()
 if(FOVEA_FUZZ)
-  target_compile_options(fovea_dev INTERFACE -fsanitize=fuzzer-no-link)
+  # Counts branches for the search of fuzz targets. Targets whose property FOVEA_NOT_FUZZED is on have code
+  # that none of these runs, which compiles in two thirds of the time without the counters.
+  target_compile_options(fovea_dev INTERFACE
+    $<$<NOT:$<BOOL:$<TARGET_PROPERTY:FOVEA_NOT_FUZZED>>>:-fsanitize=fuzzer-no-link>)
 endif()
 
 # fovea_precompile(<target> <header>... | REUSE_FROM <other target>)
@@ -104,6 +107,7 @@ function(fovea_test name)
     FOVEA_TEST_GOLDEN_DIR="${PROJECT_BINARY_DIR}/tests/golden"
     FOVEA_TEST_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   target_link_libraries(${target} PRIVATE fovea_dev ${arg_LINK} fovea_test_main)
+  set_target_properties(${target} PROPERTIES FOVEA_NOT_FUZZED ON)
   fovea_fast(${target} REUSE_FROM fovea_test_main)
   fovea_unity(${target} MOST 100000 ALONE ${arg_ALONE})
   if(FOVEA_FAST_BUILD AND arg_OPTIMIZED)
