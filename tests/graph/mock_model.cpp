@@ -1,9 +1,11 @@
 #include "graph/mock_model.h"
 
 #include <algorithm>
+#include <array>
 #include <limits>
 #include <utility>
 
+#include "core/check.h"
 #include "fovea/tower/ops/context.h"
 #include "graph/mock_parts.h"
 
@@ -12,12 +14,15 @@ namespace fovea::test {
 namespace {
 
 constexpr std::int64_t kMergeArea = 4;
+constexpr std::int64_t kMostWidth = 48;
 
 }  // namespace
 
 MockModel::MockModel(MockOptions options)
     : options_(std::move(options)),
       weight_(random_floats(to_size(options_.hidden * options_.width), 1)) {
+  FOVEA_CHECK(options_.width <= kMostWidth, kInvalidArgument,
+              "MockModel: expected a width of at most ", kMostWidth, ", got ", options_.width);
   spec_.modalities = options_.modalities;
   spec_.main_width = options_.hidden;
   spec_.out_width = options_.hidden;
@@ -66,11 +71,12 @@ float MockModel::value(const std::byte* row, std::int64_t column) const {
 }
 
 void MockModel::project(const std::byte* row, float* out) const {
-  for (std::int64_t n = 0; n < options_.hidden; ++n) {
+  std::array<float, kMostWidth> x{};  // replays allocate nothing
+  for (std::int64_t k = 0; k < options_.width; ++k) x[to_size(k)] = value(row, k);
+  const float* weight = weight_.data();
+  for (std::int64_t n = 0; n < options_.hidden; ++n, weight += options_.width) {
     float sum = 0.25f;  // a bias, so that empty input does not look like empty output
-    for (std::int64_t k = 0; k < options_.width; ++k) {
-      sum += value(row, k) * weight_[to_size(n * options_.width + k)];
-    }
+    for (std::int64_t k = 0; k < options_.width; ++k) sum += x.data()[k] * weight[k];
     out[n] = sum;
   }
 }
