@@ -137,11 +137,11 @@ std::string processor_name() {
   for (std::string line; std::getline(info, line);) {
     const auto colon = line.find(": ");
     if (colon == std::string::npos) continue;
-    const std::string value = line.substr(colon + 2);
+    std::string value = line.substr(colon + 2);
     if (line.starts_with("model name")) return value;
-    if (line.starts_with("CPU implementer")) maker = value;
     if (line.starts_with("CPU part") && !maker.empty())
-      return "ARM, implementer " + maker + ", part " + value;
+      return cat("ARM, implementer ", maker, ", part ", value);
+    if (line.starts_with("CPU implementer")) maker = std::move(value);
   }
   return "unknown processor";
 }

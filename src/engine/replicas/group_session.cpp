@@ -46,6 +46,7 @@ void GroupSession::begin(std::span<const TowerItem> items, const EncodeOptions& 
   std::vector<TowerItem> large;
   if (team.get() != nullptr) large = take_large(shares);
   std::vector<ItemSpec> specs;
+  specs.reserve(shares.size());
   for (const TowerItem& item : shares) specs.push_back(item.spec());
   begin(shares, assign_items(group_[0].model().graph_spec(), specs, sessions_.size()), how);
   for (const TowerItem& item : large) begin_in_team(item, how, *team.get());

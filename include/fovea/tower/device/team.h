@@ -60,11 +60,8 @@ struct Team {
   std::uint32_t* is_lost = nullptr;
 
   /// Where `member` has what this one has at `own`, in the arena.
-  template <class T>
-  [[nodiscard]] T* at(int member, T* own) const noexcept {
-    return reinterpret_cast<T*>(
-        reinterpret_cast<std::uintptr_t>(own) +
-        static_cast<std::uintptr_t>(distance[static_cast<std::size_t>(member)]));
+  [[nodiscard]] std::byte* at(int member, std::byte* own) const noexcept {
+    return own + distance[static_cast<std::size_t>(member)];
   }
 };
 
