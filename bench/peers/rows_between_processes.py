@@ -343,6 +343,7 @@ def parse_arguments():
     parser.add_argument("--images", type=int, default=20)
     parser.add_argument("--repetitions", type=int, default=50)
     parser.add_argument("--connections", type=int, default=4, help="at a time, in 'HTTP xN'")
+    parser.add_argument("--only", default="", metavar="WAY", help="one call of it after the other, no turns")
     parser.add_argument("--uds", action="store_true", help="a unix socket in place of loopback")
     parser.add_argument("--layers", type=int, default=0, help="of the tower (default: all)")
     arguments = parser.parse_args()
@@ -391,7 +392,11 @@ def main():
         if arguments.device != "cpu":
             more, close = ways_on_gpu(address, keys, arguments.device)
             ways.update(more)
-        times = measure(ways, arguments.repetitions)
+        if arguments.only and arguments.only not in ways:
+            raise SystemExit(f"--only: expected one of {', '.join(ways)}, got {arguments.only}")
+        times = measure(
+            {name: way for name, way in ways.items() if arguments.only in ("", name)}, arguments.repetitions
+        )
         close()
         raw.close()
     print_table(arguments, times, total)

@@ -1,21 +1,24 @@
 // The Hopper attention kernel for bf16, and what both formats can do.
+#include <algorithm>
+#include <utility>
+
 #include "ops/cuda/attention/wgmma_kernel.cuh"
 
 namespace fovea::cuda {
 
 bool has_attention_wgmma(const AttentionWork& work) {
   if (!HopperHeadDims::contains(work.head_dim)) return false;
-  int most_sequences = 0;
+  std::size_t most = 0;
   HopperHeadDims::choose(work.head_dim, [&](auto dim) {
-    using hopper_attention::kMostSequences;
+    using hopper_attention::most_sequences;
     using hopper_attention::Plan;
-    most_sequences = std::min(kMostSequences<Plan<HeadFormat::kBf16, dim, 2>>,
-                              kMostSequences<Plan<HeadFormat::kBf16, dim, 3>>);
-    static_assert(kMostSequences<Plan<HeadFormat::kE4M3, dim, 2>> >=
-                      kMostSequences<Plan<HeadFormat::kBf16, dim, 2>>,
+    most = std::min(most_sequences<Plan<HeadFormat::kBf16, dim, 2>>(),
+                    most_sequences<Plan<HeadFormat::kBf16, dim, 3>>());
+    static_assert(most_sequences<Plan<HeadFormat::kE4M3, dim, 2>>() >=
+                      most_sequences<Plan<HeadFormat::kBf16, dim, 2>>(),
                   "whichever format is chosen then has room");
   });
-  return work.max_seqs <= most_sequences;
+  return std::cmp_less_equal(work.max_seqs, most);
 }
 
 void launch_attention_wgmma(CudaStream& stream, const AttentionWork& work, int num_sms) {

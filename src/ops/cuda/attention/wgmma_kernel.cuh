@@ -298,8 +298,9 @@ __global__ void __launch_bounds__(P::kThreads, 1)
 
 /// Most sequences whose table has room behind the stages.
 template <class P>
-inline constexpr int kMostSequences =
-    static_cast<int>((kHopperSharedBytes - sizeof(Shared<P>)) / sizeof(int)) - 1;
+constexpr std::size_t most_sequences() {
+  return (kHopperSharedBytes - sizeof(Shared<P>)) / sizeof(int) - 1;
+}
 
 template <class P>
 void launch_plan(CudaStream& stream, const AttentionWork& w, int num_sms) {
