@@ -10,6 +10,13 @@
 
 namespace fovea {
 
+namespace {
+
+constexpr std::uint32_t kTimeoutMs = 1000;
+constexpr std::uint32_t kFirstTimeoutMs = 30'000;  // libraries of a GPU may be read from a disk
+
+}  // namespace
+
 std::unique_ptr<TeamTable> TeamTable::make(std::span<Device* const> devices) {
   if (devices.size() < 2 || devices.size() > std::size_t{TeamFlags::kMaxMembers}) return nullptr;
   for (Device* const device : devices) {
@@ -44,9 +51,11 @@ Team TeamTable::join(int rank, std::byte* arena) {
   ++arrived_;
   changed_.notify_all();
   wait_under_interrupt(changed_, lock, [&] { return arrived_ == size() || is_lost(); });
-  check();
-  Team team{
-      .size = size(), .rank = rank, .is_lost = reinterpret_cast<std::uint32_t*>(lost_.data())};
+  throw_if_lost();
+  Team team{.size = size(),
+            .rank = rank,
+            .is_lost = reinterpret_cast<std::uint32_t*>(lost_.data()),
+            .timeout_ms = has_run_ ? kTimeoutMs : kFirstTimeoutMs};
   for (std::size_t member = 0; member < devices_.size(); ++member) {
     const auto own = reinterpret_cast<std::uintptr_t>(arena);
     team.distance[member] =
@@ -62,9 +71,14 @@ void TeamTable::leave() noexcept {
   changed_.notify_all();
 }
 
-void TeamTable::check() const {
+void TeamTable::throw_if_lost() const {
   FOVEA_CHECK(!is_lost(), kUnavailable,
               "a device of those that compute an image together could not go on");
+}
+
+void TeamTable::check() {
+  throw_if_lost();
+  has_run_ = true;
 }
 
 }  // namespace fovea

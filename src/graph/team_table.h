@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <atomic>
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
@@ -35,12 +36,15 @@ class TeamTable {
   [[nodiscard]] Team join(int rank, std::byte* arena);
   /// Ends the waits of the other members, at the table and on their devices: a member cannot go on.
   void leave() noexcept;
+  /// To be called when a forward has run. Members of the first one wait 30 seconds for each other,
+  /// as libraries load kernels then, later ones a second.
   /// @throws Error(kUnavailable) if a member is lost: what the forward computed is not to be used.
-  void check() const;
+  void check();
 
  private:
   explicit TeamTable(std::span<Device* const> devices);
   [[nodiscard]] bool is_lost() const noexcept;
+  void throw_if_lost() const;
 
   std::vector<Device*> devices_;
   std::vector<Buffer> flags_;  // TeamFlags of each member
@@ -49,6 +53,7 @@ class TeamTable {
   std::condition_variable changed_;
   std::array<std::byte*, TeamFlags::kMaxMembers> arenas_{};
   int arrived_ = 0;
+  std::atomic<bool> has_run_ = false;
 };
 
 }  // namespace fovea

@@ -16,7 +16,7 @@ namespace fovea::cuda {
 namespace {
 
 constexpr unsigned kLanes = 32;
-constexpr std::uint64_t kPatienceNs = 1'000'000'000;
+constexpr std::uint64_t kNsPerMs = 1'000'000;
 constexpr unsigned kLooks = 64;  // between two looks at the clock, and at the memory of the host
 static_assert(TeamFlags::kMaxMembers <= kLanes);
 
@@ -35,13 +35,13 @@ __device__ std::uint64_t now_ns() {
 }
 
 /// @return false: in vain.
-__device__ bool wait_until(const std::uint32_t* arrived, std::uint32_t meeting,
-                           const std::uint32_t* is_lost) {
+__device__ bool wait_until(const std::uint32_t* arrived, std::uint32_t meeting, const Team& team) {
   const std::uint64_t start = now_ns();
   for (unsigned looks = 1; static_cast<std::int32_t>(load_acquire(arrived) - meeting) < 0;
        ++looks) {
     if (looks % kLooks != 0) continue;
-    if (now_ns() - start > kPatienceNs || load_acquire(is_lost) != 0) return false;
+    if (now_ns() - start > team.timeout_ms * kNsPerMs) return false;
+    if (load_acquire(team.is_lost) != 0) return false;
   }
   return true;
 }
@@ -57,7 +57,7 @@ __global__ void __launch_bounds__(kLanes) meet_kernel(const __grid_constant__ Te
   if (member >= team.size) return;
   __threadfence_system();
   store_release(&team.flags[member]->arrived[team.rank], meeting);
-  if (!waits || wait_until(&own.arrived[member], meeting, team.is_lost)) return;
+  if (!waits || wait_until(&own.arrived[member], meeting, team)) return;
   own.is_lost = 1;
   store_release(team.is_lost, 1);
 }

@@ -97,9 +97,9 @@ class FOVEA_API Stream {
   virtual void wait_for(Stream& other) = 0;
   /// Makes work submitted here from now on wait until the streams of all members of `team` have
   /// come to this call: then what members submitted before, also to memory of each other, is there.
-  /// Every member calls it equally often. No wait ends later than a second after it began, on a
-  /// CPU none before Team::is_lost says so: a member is lost then, what the team computes is not to
-  /// be used, and later calls wait for nobody. Not to be captured.
+  /// Every member calls it equally often. A wait ends in vain when Team::is_lost says so, on a GPU
+  /// also after Team::timeout_ms: a member is lost then, what the team computes is not to be used,
+  /// and later calls do not wait. Not to be captured.
   virtual void meet(const Team& team) = 0;
   /// Whether everything submitted so far has run, or failed. Does not wait.
   [[nodiscard]] virtual bool is_idle() const = 0;

@@ -58,6 +58,7 @@ struct Team {
   /// Host memory that all devices reach: not 0 once a member is lost, and none waits any more. Who
   /// waits in vain writes it, and who cannot go on.
   std::uint32_t* is_lost = nullptr;
+  std::uint32_t timeout_ms = 1000;  ///< of a wait on a GPU
 
   /// Where `member` has what this one has at `own`, in the arena.
   [[nodiscard]] std::byte* at(int member, std::byte* own) const noexcept {
