@@ -1,7 +1,5 @@
 // Attention of a team, of copies between members and the attention of one device: for backends, and
 // heads, that have no way of their own.
-#include <array>
-
 #include "fovea/tower/device/team.h"
 #include "ops/kernels.h"
 #include "ops/steps.h"
