@@ -10,7 +10,6 @@
 // and ends where there is no GPU.
 #include <algorithm>
 #include <chrono>
-#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -24,6 +23,7 @@
 #include "core/check.h"
 #include "device/cuda_plugin.h"
 #include "engine/backend.h"
+#include "engine/diagnostics/compare.h"
 #include "engine/replicas/group_session.h"
 #include "fovea/tower/checkpoint/weight_source.h"
 #include "graph/capture/image_search.h"
@@ -89,18 +89,6 @@ PreparedItem random_image(const EncoderGraphModel& model, std::int64_t patches) 
   return item;
 }
 
-double relative_l2(const Embedding& rows, const Embedding& expected) {
-  double off = 0;
-  double all = 0;
-  for (std::int64_t row = 0; row < expected.rows; ++row) {
-    for (std::int64_t column = 0; column < expected.width; ++column) {
-      off += std::pow(rows.at(row, column) - expected.at(row, column), 2);
-      all += std::pow(expected.at(row, column), 2);
-    }
-  }
-  return std::sqrt(off / all);
-}
-
 void run(const std::string& model, std::int64_t patches, int runs, Quantization quantization) {
   const std::vector<int> usable = usable_gpus(find_cuda());
   std::printf("| members | GPUs | patches | median, ms | p99 | longest | relative L2 |\n");
@@ -123,7 +111,8 @@ void run(const std::string& model, std::int64_t patches, int runs, Quantization 
     std::printf("| %zu | %zu | %lld | %.2f | %.2f | %.2f | %.2g |\n", size,
                 std::set<int>(gpus.begin(), gpus.end()).size(),
                 static_cast<long long>(item.plan.spec.input_rows), times[times.size() / 2],
-                times[times.size() * 99 / 100], times.back(), relative_l2(rows, alone));
+                times[times.size() * 99 / 100], times.back(),
+                compare({&rows, 1}, {&alone, 1}).relative);
     std::fflush(stdout);
   }
 }
