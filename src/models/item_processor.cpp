@@ -38,26 +38,17 @@ std::optional<int> ItemShare::path_of(const ItemSpec& spec) noexcept {
 }
 
 ItemSpec ItemShare::spec_of(const ItemSpec& item) const noexcept {
-  if (part.size > 1) {
-    const int path = only_path_of(item).value();
-    const ItemUnits all = item.units_on(path);
-    ItemSpec spec = item;
-    spec.input_rows = patches_of(part, all);
-    spec.out_rows = part.of(all.rows).count;
-    spec.path_tokens[static_cast<std::size_t>(path)] = spec.out_rows;
-    spec.units[static_cast<std::size_t>(path)] = {1, spec.input_rows, spec.out_rows};
-    if (spec.num_seqs > 1) spec.num_seqs = item.num_seqs / all.count;
-    return spec;
-  }
   if (units.count == 0) return item;
-  const int path = path_of(item).value();
+  const int path = only_path_of(item).value();
   const ItemUnits all = item.units_on(path);
+  const ItemUnits own{units.count, part.size > 1 ? patches_of(part, all) : all.patches,
+                      part.of(all.rows).count};
   ItemSpec spec = item;
-  spec.input_rows = units.count * all.patches;
-  spec.out_rows = units.count * all.rows;
+  spec.input_rows = own.count * own.patches;
+  spec.out_rows = own.count * own.rows;
   spec.path_tokens[static_cast<std::size_t>(path)] = spec.out_rows;
-  spec.units[static_cast<std::size_t>(path)].count = units.count;
-  if (spec.num_seqs > 1) spec.num_seqs = item.num_seqs / all.count * units.count;
+  spec.units[static_cast<std::size_t>(path)] = own;
+  if (spec.num_seqs > 1) spec.num_seqs = item.num_seqs / all.count * own.count;
   return spec;
 }
 
