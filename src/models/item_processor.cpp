@@ -37,17 +37,19 @@ std::optional<int> ItemShare::path_of(const ItemSpec& spec) noexcept {
   return path && spec.units_on(*path).count > 1 ? path : std::nullopt;
 }
 
-ItemSpec ItemShare::spec_of(const ItemSpec& item) const noexcept {
+ItemSpec ItemShare::spec_of(const ItemSpec& item) const {
   if (units.count == 0) return item;
-  const int path = only_path_of(item).value();
-  const ItemUnits all = item.units_on(path);
+  const std::optional<int> path = only_path_of(item);
+  FOVEA_CHECK(path, kInternal, "a share of an item with more than one path");
+  const auto index = static_cast<std::size_t>(*path);
+  const ItemUnits all = item.units_on(*path);
   const ItemUnits own{units.count, part.size > 1 ? patches_of(part, all) : all.patches,
                       part.of(all.rows).count};
   ItemSpec spec = item;
   spec.input_rows = own.count * own.patches;
   spec.out_rows = own.count * own.rows;
-  spec.path_tokens[static_cast<std::size_t>(path)] = spec.out_rows;
-  spec.units[static_cast<std::size_t>(path)] = own;
+  spec.path_tokens[index] = spec.out_rows;
+  spec.units[index] = own;
   if (spec.num_seqs > 1) spec.num_seqs = item.num_seqs / all.count * own.count;
   return spec;
 }

@@ -30,7 +30,7 @@ struct TowerItem {
   std::optional<std::int64_t> keep_at = {};
 
   /// The sizes of the share.
-  [[nodiscard]] ItemSpec spec() const noexcept { return share.spec_of(prepared->plan.spec); }
+  [[nodiscard]] ItemSpec spec() const { return share.spec_of(prepared->plan.spec); }
 };
 
 /// What one caller has of its own on a replica: memory for the rows of a batch, and their way to

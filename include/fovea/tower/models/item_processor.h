@@ -100,7 +100,8 @@ struct FOVEA_API ItemShare {
   /// The same, also where the item has a single unit.
   [[nodiscard]] static std::optional<int> only_path_of(const ItemSpec& spec) noexcept;
   /// The sizes of this share.
-  [[nodiscard]] ItemSpec spec_of(const ItemSpec& item) const noexcept;
+  /// @throws Error(kInternal) for some units of an item that cannot be shared.
+  [[nodiscard]] ItemSpec spec_of(const ItemSpec& item) const;
 };
 
 /// Consecutive units of an item on one path: what a run of the path takes of it. Refers to the
