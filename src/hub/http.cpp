@@ -1,17 +1,13 @@
 // Requests by libcurl. Source: its manual pages, CURLOPT_*(3).
 #include "hub/http.h"
 
-#include <curl/curl.h>
-
 #include <algorithm>
 #include <cstdlib>
 #include <exception>
-#include <new>
 #include <optional>
 
-#include "core/check.h"
 #include "core/interrupt.h"
-#include "fovea/version.h"
+#include "libcurl/handles.h"
 
 namespace fovea::hub {
 namespace {
@@ -21,24 +17,6 @@ constexpr long kSlowestBytesPerSecond = 1;
 constexpr long kLongestSilenceSeconds = 60;
 constexpr long kMaxRedirects = 5;
 constexpr std::size_t kMaxHeadBytes = std::size_t{64} << 10;
-
-struct Free {
-  void operator()(CURL* easy) const { curl_easy_cleanup(easy); }
-  void operator()(curl_slist* list) const { curl_slist_free_all(list); }
-};
-using List = std::unique_ptr<curl_slist, Free>;
-
-void append(List& list, const std::string& line) {
-  curl_slist* const longer = curl_slist_append(list.get(), line.c_str());
-  if (longer == nullptr) throw std::bad_alloc();
-  (void)list.release();
-  list.reset(longer);
-}
-
-std::string_view without_break(std::string_view line) {
-  while (line.ends_with('\n') || line.ends_with('\r')) line.remove_suffix(1);
-  return line;
-}
 
 /// Adds a line of a head; what is no header is left out.
 void add_header(HttpHead& head, std::string_view line) {
@@ -74,7 +52,7 @@ std::string HttpHead::header(std::string_view name) const {
 
 /// The handle, and the request that it is at.
 struct HttpSession::Impl {
-  std::unique_ptr<CURL, Free> easy;
+  curl::Easy easy;
   const HttpEvents* events = nullptr;
   bool follows = false;
   HttpHead head;
@@ -82,39 +60,29 @@ struct HttpSession::Impl {
   bool is_unwanted = false;
   std::exception_ptr failure;
 
-  template <class Value>
-  void set(CURLoption option, Value value) {
-    const CURLcode code = curl_easy_setopt(easy.get(), option, value);
-    if (code == CURLE_OUT_OF_MEMORY) throw std::bad_alloc();
-    FOVEA_CHECK(code == CURLE_OK, kInternal, "libcurl refuses option ", option, ": ",
-                curl_easy_strerror(code));
-  }
-
   void prepare(const HttpRequest& request, curl_slist* headers) {
     curl_easy_reset(easy.get());  // keeps connections
     const char* const protocols = request.url.starts_with("https:") ? "https" : "http,https";
-    set(CURLOPT_URL, request.url.c_str());
-    set(CURLOPT_PROTOCOLS_STR, protocols);
-    set(CURLOPT_REDIR_PROTOCOLS_STR, protocols);
-    set(CURLOPT_FOLLOWLOCATION, request.follows ? 1L : 0L);
-    set(CURLOPT_MAXREDIRS, kMaxRedirects);
-    set(CURLOPT_NOBODY, request.is_head ? 1L : 0L);
-    set(CURLOPT_HTTPHEADER, headers);
-    set(CURLOPT_HTTP_CONTENT_DECODING, 0L);
-    set(CURLOPT_USERAGENT, (std::string("fovea/") + version()).c_str());
-    set(CURLOPT_NOSIGNAL, 1L);
-    set(CURLOPT_CONNECTTIMEOUT, kConnectSeconds);
-    set(CURLOPT_LOW_SPEED_LIMIT, kSlowestBytesPerSecond);
-    set(CURLOPT_LOW_SPEED_TIME, kLongestSilenceSeconds);
-    if (const char* const file = secure_getenv("SSL_CERT_FILE")) set(CURLOPT_CAINFO, file);
-    if (const char* const folder = secure_getenv("SSL_CERT_DIR")) set(CURLOPT_CAPATH, folder);
-    set(CURLOPT_HEADERFUNCTION, &Impl::take_header);
-    set(CURLOPT_HEADERDATA, this);
-    set(CURLOPT_WRITEFUNCTION, &Impl::take_body);
-    set(CURLOPT_WRITEDATA, this);
-    set(CURLOPT_XFERINFOFUNCTION, &Impl::look_around);
-    set(CURLOPT_XFERINFODATA, this);
-    set(CURLOPT_NOPROGRESS, 0L);
+    easy.set_common();
+    easy.set(CURLOPT_URL, request.url.c_str());
+    easy.set(CURLOPT_PROTOCOLS_STR, protocols);
+    easy.set(CURLOPT_REDIR_PROTOCOLS_STR, protocols);
+    easy.set(CURLOPT_FOLLOWLOCATION, request.follows ? 1L : 0L);
+    easy.set(CURLOPT_MAXREDIRS, kMaxRedirects);
+    easy.set(CURLOPT_NOBODY, request.is_head ? 1L : 0L);
+    easy.set(CURLOPT_HTTPHEADER, headers);
+    easy.set(CURLOPT_CONNECTTIMEOUT, kConnectSeconds);
+    easy.set(CURLOPT_LOW_SPEED_LIMIT, kSlowestBytesPerSecond);
+    easy.set(CURLOPT_LOW_SPEED_TIME, kLongestSilenceSeconds);
+    if (const char* const file = secure_getenv("SSL_CERT_FILE")) easy.set(CURLOPT_CAINFO, file);
+    if (const char* const folder = secure_getenv("SSL_CERT_DIR")) easy.set(CURLOPT_CAPATH, folder);
+    easy.set(CURLOPT_HEADERFUNCTION, &Impl::take_header);
+    easy.set(CURLOPT_HEADERDATA, this);
+    easy.set(CURLOPT_WRITEFUNCTION, &Impl::take_body);
+    easy.set(CURLOPT_WRITEDATA, this);
+    easy.set(CURLOPT_XFERINFOFUNCTION, &Impl::look_around);
+    easy.set(CURLOPT_XFERINFODATA, this);
+    easy.set(CURLOPT_NOPROGRESS, 0L);
   }
 
   /// Runs a step of a callback; what it throws ends the request.
@@ -154,7 +122,7 @@ struct HttpSession::Impl {
   bool add_line(std::string_view line) {
     head_bytes += line.size();
     if (head_bytes > kMaxHeadBytes) return false;
-    line = without_break(line);
+    line = curl::without_break(line);
     if (line.starts_with("HTTP/")) {
       head = {};  // of a redirect or an interim answer, if there was one
     } else if (!line.empty()) {
@@ -166,9 +134,7 @@ struct HttpSession::Impl {
   }
 
   bool end_head() {
-    long status = 0;
-    curl_easy_getinfo(easy.get(), CURLINFO_RESPONSE_CODE, &status);
-    head.status = static_cast<int>(status);
+    head.status = easy.status();
     constexpr int kFirstFinal = 200;
     if (head.status < kFirstFinal || is_redirect()) return true;
     is_unwanted = !events->on_head(head);
@@ -184,16 +150,12 @@ struct HttpSession::Impl {
   }
 };
 
-HttpSession::HttpSession() : impl_(std::make_unique<Impl>()) {
-  impl_->easy.reset(curl_easy_init());
-  if (!impl_->easy) throw std::bad_alloc();
-}
+HttpSession::HttpSession() : impl_(std::make_unique<Impl>()) {}
 HttpSession::~HttpSession() = default;
 
 HttpEnd HttpSession::perform(const HttpRequest& request, const HttpEvents& events) {
-  List headers;
-  append(headers, "Accept-Encoding: identity");
-  for (const std::string& line : request.headers) append(headers, line);
+  curl::Lines headers("Accept-Encoding: identity");
+  for (const std::string& line : request.headers) headers.append(line);
   impl_->events = &events;
   impl_->follows = request.follows;
   impl_->head = {};

@@ -43,8 +43,9 @@ const Arrows kAllowed{
      {"core", "device", "ops", "checkpoint", "media", "models", "graph", "cache", "rows"}},
     {"src/batcher", {"core"}},
     {"src/ranks", {"core", "engine/replicas/load_balance.h", "engine/row_gather.h"}},
-    {"src/hub", {"core", "checkpoint", "models"}},
-    {"src/serve", {"core"}},
+    {"src/libcurl", {"core"}},
+    {"src/hub", {"core", "libcurl", "checkpoint", "models"}},
+    {"src/serve", {"core", "libcurl"}},
     {"apps/cli", {"core", "flags", "report", "vllm", "bench", "shards", "serve"}},
     {"examples", {}},
 };

@@ -1,15 +1,13 @@
 #include "serve/media/transfer.h"
 
-#include <curl/curl.h>
 #include <sys/socket.h>
 
 #include <algorithm>
 #include <exception>
 #include <memory>
 #include <optional>
-#include <stdexcept>
 
-#include "fovea/version.h"
+#include "libcurl/handles.h"
 #include "serve/media/fetch_headers.h"
 
 namespace fovea::serve {
@@ -21,26 +19,6 @@ constexpr std::size_t kMaxHeaderBytes = std::size_t{64} << 10;
 constexpr std::size_t kFirstRoom = std::size_t{256} << 10;
 /// Longest wait for the network between two looks at the clock.
 constexpr std::chrono::milliseconds kLongestPoll{1000};
-
-struct Free {
-  void operator()(CURL* easy) const { curl_easy_cleanup(easy); }
-  void operator()(curl_slist* list) const { curl_slist_free_all(list); }
-  void operator()(CURLU* url) const { curl_url_cleanup(url); }
-};
-struct FreeMulti {
-  void operator()(CURLM* multi) const { curl_multi_cleanup(multi); }
-};
-using List = std::unique_ptr<curl_slist, Free>;
-
-template <class Handle>
-Handle made(Handle handle) {
-  if (!handle) throw std::bad_alloc();
-  return handle;
-}
-
-List list_of(const std::string& text) {
-  return made(List(curl_slist_append(nullptr, text.c_str())));
-}
 
 std::string taken(char* text) {
   const std::unique_ptr<char, decltype(&curl_free)> owner(text, curl_free);
@@ -61,25 +39,16 @@ std::string resolve_entry(const Url& url, const std::vector<Address>& addresses)
   return entry;
 }
 
-/// A list of headers. @param list what it is appended to.
-List list_of(List list, const Headers& headers) {
-  for (const Header& header : headers) {
-    curl_slist* const longer =
-        made(curl_slist_append(list.get(), (header.name + ": " + header.value).c_str()));
-    (void)list.release();  // is part of the longer one
-    list.reset(longer);
-  }
-  return list;
+void append(curl::Lines& lines, const Headers& headers) {
+  for (const Header& header : headers) lines.append(header.name + ": " + header.value);
 }
 
 /// One transfer with its handles.
 class Getter {
  public:
   explicit Getter(const Transfer& transfer)
-      : transfer_(transfer),
-        headers_(list_of(list_of("Accept-Encoding: identity"), transfer.headers)),
-        easy_(made(std::unique_ptr<CURL, Free>(curl_easy_init()))),
-        multi_(made(std::unique_ptr<CURLM, FreeMulti>(curl_multi_init()))) {
+      : transfer_(transfer), headers_("Accept-Encoding: identity") {
+    append(headers_, transfer.headers);
     set_target();
     set_limits();
     set_callbacks();
@@ -93,9 +62,7 @@ class Getter {
     const std::stop_callback wake(transfer_.stop, [this] { curl_multi_wakeup(multi_.get()); });
     reply_.outcome = wait();
     if (failure_) std::rethrow_exception(failure_);
-    long status = 0;
-    curl_easy_getinfo(easy_.get(), CURLINFO_RESPONSE_CODE, &status);
-    reply_.status = static_cast<int>(status);
+    reply_.status = easy_.status();
     curl_header* location = nullptr;
     if (curl_easy_header(easy_.get(), "Location", 0, CURLH_HEADER, -1, &location) == CURLHE_OK) {
       reply_.location = location->value;
@@ -106,61 +73,51 @@ class Getter {
  private:
   using Outcome = TransferReply::Outcome;
 
-  template <class Value>
-  void set(CURLoption option, Value value) {
-    if (curl_easy_setopt(easy_.get(), option, value) != CURLE_OK) {
-      throw std::runtime_error("libcurl lacks an option");
-    }
-  }
-
   void set_target() {
-    set(CURLOPT_URL, transfer_.url.text().c_str());
-    set(CURLOPT_PROTOCOLS_STR, "http,https");
-    set(CURLOPT_HTTP_VERSION, long{CURL_HTTP_VERSION_1_1});
-    set(CURLOPT_PATH_AS_IS, 1L);
-    set(CURLOPT_PROXY, "");  // also none of the environment
-    set(CURLOPT_HTTPHEADER, headers_.get());
-    set(CURLOPT_HTTP_CONTENT_DECODING, 0L);
-    set(CURLOPT_USERAGENT, (std::string("fovea/") + version()).c_str());
+    easy_.set_common();
+    easy_.set(CURLOPT_URL, transfer_.url.text().c_str());
+    easy_.set(CURLOPT_HTTP_VERSION, long{CURL_HTTP_VERSION_1_1});
+    easy_.set(CURLOPT_PATH_AS_IS, 1L);
+    easy_.set(CURLOPT_PROXY, "");  // also none of the environment
+    easy_.set(CURLOPT_HTTPHEADER, headers_.get());
     if (transfer_.proxy) return set_proxy(*transfer_.proxy);
     if (transfer_.url.kind == HostKind::kName) pin(transfer_.url, transfer_.addresses);
   }
 
   /// libcurl looks no name up: it has these addresses.
   void pin(const Url& url, const std::vector<Address>& addresses) {
-    addresses_ = list_of(resolve_entry(url, addresses));
-    set(CURLOPT_RESOLVE, addresses_.get());
+    addresses_.append(resolve_entry(url, addresses));
+    easy_.set(CURLOPT_RESOLVE, addresses_.get());
   }
 
   void set_proxy(const ProxyHop& proxy) {
-    set(CURLOPT_PROXY, origin_of(proxy.url).c_str());
-    set(CURLOPT_NOPROXY, "");  // nor exceptions of the environment
-    set(CURLOPT_HEADEROPT, long{CURLHEADER_SEPARATE});
-    set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
-    proxy_headers_ = list_of(nullptr, proxy.headers);
-    set(CURLOPT_PROXYHEADER, proxy_headers_.get());
+    easy_.set(CURLOPT_PROXY, origin_of(proxy.url).c_str());
+    easy_.set(CURLOPT_NOPROXY, "");  // nor exceptions of the environment
+    easy_.set(CURLOPT_HEADEROPT, long{CURLHEADER_SEPARATE});
+    easy_.set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
+    append(proxy_headers_, proxy.headers);
+    easy_.set(CURLOPT_PROXYHEADER, proxy_headers_.get());
     if (proxy.url.kind == HostKind::kName) pin(proxy.url, proxy.addresses);
     if (transfer_.addresses.empty()) return;
-    set(CURLOPT_HTTPPROXYTUNNEL, 1L);
-    target_ = list_of("::" + bracketed(transfer_.addresses.front()) + ":");
-    set(CURLOPT_CONNECT_TO, target_.get());
+    easy_.set(CURLOPT_HTTPPROXYTUNNEL, 1L);
+    target_.append("::" + bracketed(transfer_.addresses.front()) + ":");
+    easy_.set(CURLOPT_CONNECT_TO, target_.get());
   }
 
   void set_limits() {
-    set(CURLOPT_NOSIGNAL, 1L);
-    set(CURLOPT_FOLLOWLOCATION, 0L);
-    set(CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(transfer_.connect_timeout.count()));
-    set(CURLOPT_MAXFILESIZE_LARGE, static_cast<curl_off_t>(transfer_.max_bytes));
-    set(CURLOPT_FORBID_REUSE, 1L);
+    easy_.set(CURLOPT_FOLLOWLOCATION, 0L);
+    easy_.set(CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(transfer_.connect_timeout.count()));
+    easy_.set(CURLOPT_MAXFILESIZE_LARGE, static_cast<curl_off_t>(transfer_.max_bytes));
+    easy_.set(CURLOPT_FORBID_REUSE, 1L);
   }
 
   void set_callbacks() {
-    set(CURLOPT_OPENSOCKETFUNCTION, &Getter::open_socket);
-    set(CURLOPT_OPENSOCKETDATA, this);
-    set(CURLOPT_HEADERFUNCTION, &Getter::take_header);
-    set(CURLOPT_HEADERDATA, this);
-    set(CURLOPT_WRITEFUNCTION, &Getter::take_body);
-    set(CURLOPT_WRITEDATA, this);
+    easy_.set(CURLOPT_OPENSOCKETFUNCTION, &Getter::open_socket);
+    easy_.set(CURLOPT_OPENSOCKETDATA, this);
+    easy_.set(CURLOPT_HEADERFUNCTION, &Getter::take_header);
+    easy_.set(CURLOPT_HEADERDATA, this);
+    easy_.set(CURLOPT_WRITEFUNCTION, &Getter::take_body);
+    easy_.set(CURLOPT_WRITEDATA, this);
   }
 
   /// Moves bytes until there is an outcome.
@@ -191,11 +148,7 @@ class Getter {
     return code == CURLE_OPERATION_TIMEDOUT ? Outcome::kLate : Outcome::kFailed;
   }
 
-  [[nodiscard]] bool is_ok() const {
-    long status = 0;
-    curl_easy_getinfo(easy_.get(), CURLINFO_RESPONSE_CODE, &status);
-    return status == kOk;
-  }
+  [[nodiscard]] bool is_ok() const { return easy_.status() == kOk; }
 
   // Callbacks of libcurl; 0 and CURL_SOCKET_BAD end the transfer.
 
@@ -250,17 +203,17 @@ class Getter {
   bool ignores_body_ = false;
   bool too_large_ = false;
   std::exception_ptr failure_;
-  List headers_;
-  List proxy_headers_;
-  List addresses_;
-  List target_;
-  std::unique_ptr<CURL, Free> easy_;
-  std::unique_ptr<CURLM, FreeMulti> multi_;
+  curl::Lines headers_;
+  curl::Lines proxy_headers_;
+  curl::Lines addresses_;
+  curl::Lines target_;
+  curl::Easy easy_;
+  curl::Multi multi_;
 };
 
 /// A relative reference, made absolute; empty if it is none.
 std::string joined(const Url& from, const std::string& reference) {
-  const auto url = made(std::unique_ptr<CURLU, Free>(curl_url()));
+  const auto url = curl::made(std::unique_ptr<CURLU, curl::Free>(curl_url()));
   const auto set = [&](const std::string& text) {
     return curl_url_set(url.get(), CURLUPART_URL, text.c_str(), 0) == CURLUE_OK;
   };

@@ -1,16 +1,14 @@
 #include "serve/tracing/span_exporter.h"
 
-#include <curl/curl.h>
-
 #include <algorithm>
 #include <limits>
-#include <memory>
 #include <system_error>
 #include <utility>
 
 #include "core/blocked_signals.h"
 #include "core/check.h"
 #include "fovea/error.h"
+#include "libcurl/handles.h"
 
 namespace fovea::serve {
 namespace {
@@ -37,25 +35,10 @@ int check_time(void* last_moment, curl_off_t, curl_off_t, curl_off_t, curl_off_t
   return ticks_of(std::chrono::steady_clock::now()) > moment ? 1 : 0;
 }
 
-struct EasyEnd {
-  void operator()(CURL* easy) const { curl_easy_cleanup(easy); }
-};
-struct ListEnd {
-  void operator()(curl_slist* list) const { curl_slist_free_all(list); }
-};
-using HeaderList = std::unique_ptr<curl_slist, ListEnd>;
-
-void append(HeaderList& list, const std::string& header) {
-  curl_slist* const longer = curl_slist_append(list.get(), header.c_str());
-  if (longer == nullptr) throw std::bad_alloc();
-  (void)list.release();
-  list.reset(longer);
-}
-
 std::size_t drop(char*, std::size_t size, std::size_t count, void*) { return size * count; }
 
 /// Whether the same request may succeed later. Source: OTLP 1.5, "Retryable Response Codes".
-bool is_retryable(long status) {
+bool is_retryable(int status) {
   return status == 429 || status == 502 || status == 503 || status == 504;
 }
 
@@ -190,32 +173,27 @@ void SpanExporter::note(const std::string& reason) {
 }
 
 SpanExporter::Attempt SpanExporter::post(const std::string& json, std::string& reason) const {
-  const std::unique_ptr<CURL, EasyEnd> easy(curl_easy_init());
-  if (!easy) throw std::bad_alloc();
-  HeaderList headers;
-  append(headers, "Content-Type: application/json");
-  append(headers, "Expect:");
-  for (const Header& header : options_.headers) append(headers, header.name + ": " + header.value);
-  CURL* const curl = easy.get();
-  curl_easy_setopt(curl, CURLOPT_URL, options_.url.c_str());
-  curl_easy_setopt(curl, CURLOPT_PROTOCOLS_STR, "http,https");
-  curl_easy_setopt(curl, CURLOPT_HTTPHEADER, headers.get());
-  curl_easy_setopt(curl, CURLOPT_POSTFIELDS, json.data());
-  curl_easy_setopt(curl, CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(json.size()));
-  curl_easy_setopt(curl, CURLOPT_TIMEOUT_MS, static_cast<long>(options_.timeout.count()));
-  curl_easy_setopt(curl, CURLOPT_NOSIGNAL, 1L);
-  curl_easy_setopt(curl, CURLOPT_PROXY, "");
-  curl_easy_setopt(curl, CURLOPT_NOPROGRESS, 0L);
-  curl_easy_setopt(curl, CURLOPT_XFERINFOFUNCTION, check_time);
-  curl_easy_setopt(curl, CURLOPT_XFERINFODATA, &last_moment_);
-  curl_easy_setopt(curl, CURLOPT_WRITEFUNCTION, drop);
-  const CURLcode code = curl_easy_perform(curl);
+  curl::Easy easy;
+  curl::Lines headers("Content-Type: application/json");
+  headers.append("Expect:");
+  for (const Header& header : options_.headers) headers.append(header.name + ": " + header.value);
+  easy.set_common();
+  easy.set(CURLOPT_URL, options_.url.c_str());
+  easy.set(CURLOPT_HTTPHEADER, headers.get());
+  easy.set(CURLOPT_POSTFIELDS, json.data());
+  easy.set(CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(json.size()));
+  easy.set(CURLOPT_TIMEOUT_MS, static_cast<long>(options_.timeout.count()));
+  easy.set(CURLOPT_PROXY, "");
+  easy.set(CURLOPT_NOPROGRESS, 0L);
+  easy.set(CURLOPT_XFERINFOFUNCTION, check_time);
+  easy.set(CURLOPT_XFERINFODATA, &last_moment_);
+  easy.set(CURLOPT_WRITEFUNCTION, drop);
+  const CURLcode code = curl_easy_perform(easy.get());
   if (code != CURLE_OK) {
     reason = curl_easy_strerror(code);
     return Attempt::kAgain;
   }
-  long status = 0;
-  curl_easy_getinfo(curl, CURLINFO_RESPONSE_CODE, &status);
+  const int status = easy.status();
   if (status >= 200 && status < 300) return Attempt::kTaken;
   reason = "status " + std::to_string(status);
   return is_retryable(status) ? Attempt::kAgain : Attempt::kRefused;

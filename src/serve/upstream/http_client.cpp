@@ -1,7 +1,5 @@
 #include "serve/upstream/http_client.h"
 
-#include <curl/curl.h>
-
 #include <algorithm>
 #include <atomic>
 #include <cstring>
@@ -9,13 +7,12 @@
 #include <mutex>
 #include <new>
 #include <optional>
-#include <stdexcept>
 #include <system_error>
 #include <thread>
 #include <utility>
 
 #include "fovea/error.h"
-#include "fovea/version.h"
+#include "libcurl/handles.h"
 
 namespace fovea::serve {
 namespace {
@@ -29,42 +26,20 @@ constexpr long kUploadBytes = 512L << 10;  ///< given to the socket at a time
 /// Longest wait for the network between two looks at the clock.
 constexpr milliseconds kLongestPoll{1'000};
 
-struct Free {
-  void operator()(CURL* easy) const { curl_easy_cleanup(easy); }
-  void operator()(curl_slist* list) const { curl_slist_free_all(list); }
-};
-struct FreeMulti {
-  void operator()(CURLM* multi) const { curl_multi_cleanup(multi); }
-};
-using Easy = std::unique_ptr<CURL, Free>;
-using List = std::unique_ptr<curl_slist, Free>;
-
-void append(List& list, const std::string& line) {
-  curl_slist* const longer = curl_slist_append(list.get(), line.c_str());
-  if (longer == nullptr) throw std::bad_alloc();
-  (void)list.release();
-  list.reset(longer);
-}
-
 /// The headers as libcurl wants them: "Name;" has no value, "Name:" is left out.
-List lines_of(const Headers& headers) {
-  List list;
+curl::Lines lines_of(const Headers& headers) {
+  curl::Lines lines;
   for (const Header& header : headers) {
-    append(list, header.value.empty() ? header.name + ";" : header.name + ": " + header.value);
+    lines.append(header.value.empty() ? header.name + ";" : header.name + ": " + header.value);
   }
-  append(list, "Expect:");
-  return list;
+  lines.append("Expect:");
+  return lines;
 }
 
 /// Any host and port, and what to connect to. Source: CURLOPT_CONNECT_TO(3).
 std::string connect_entry(const std::string& address) {
   const bool is_v6 = address.find(':') != std::string::npos;
   return is_v6 ? "::[" + address + "]:" : "::" + address + ":";
-}
-
-std::string_view without_break(std::string_view line) {
-  while (line.ends_with('\n') || line.ends_with('\r')) line.remove_suffix(1);
-  return line;
 }
 
 /// Nothing for a line that is no header: names are visible characters, so that a client sees none
@@ -91,17 +66,17 @@ class Call {
 
   /// Makes the handle. @throws std::bad_alloc.
   CURL* prepare() {
-    easy_.reset(curl_easy_init());
-    if (!easy_) throw std::bad_alloc();
+    easy_.emplace();
     headers_ = lines_of(request_.headers);
-    if (!request_.address.empty()) append(address_, connect_entry(request_.address));
+    if (!request_.address.empty()) address_.append(connect_entry(request_.address));
     set_target();
     set_trust();
     set_body();
     set_callbacks();
-    return easy_.get();
+    return handle();
   }
-  [[nodiscard]] CURL* handle() const noexcept { return easy_.get(); }
+  /// Null before there is one, and behind the end.
+  [[nodiscard]] CURL* handle() const noexcept { return easy_ ? easy_->get() : nullptr; }
 
   /// When it ends as late.
   [[nodiscard]] Clock::time_point due() const noexcept {
@@ -112,7 +87,7 @@ class Call {
     if (!is_paused_) return;
     is_paused_ = false;
     last_data_ = Clock::now();
-    curl_easy_pause(easy_.get(), CURLPAUSE_CONT);
+    curl_easy_pause(handle(), CURLPAUSE_CONT);
   }
   /// How it has ended, by what libcurl says.
   [[nodiscard]] ClientEnd end_of(CURLcode code) const noexcept {
@@ -138,26 +113,16 @@ class Call {
   }
 
  private:
-  template <class Value>
-  void set(CURLoption option, Value value) {
-    const CURLcode code = curl_easy_setopt(easy_.get(), option, value);
-    if (code == CURLE_OUT_OF_MEMORY) throw std::bad_alloc();
-    if (code != CURLE_OK) throw std::runtime_error("libcurl lacks an option");
-  }
-
   void set_target() {
-    set(CURLOPT_URL, request_.url.c_str());
-    set(CURLOPT_PROTOCOLS_STR, "http,https");
-    set(CURLOPT_HTTP_VERSION, long{CURL_HTTP_VERSION_1_1});
-    set(CURLOPT_PATH_AS_IS, 1L);
-    set(CURLOPT_PROXY, "");
-    set(CURLOPT_CONNECT_TO, address_.get());
-    set(CURLOPT_HTTPHEADER, headers_.get());
-    set(CURLOPT_HTTP_CONTENT_DECODING, 0L);
-    set(CURLOPT_USERAGENT, (std::string("fovea/") + version()).c_str());
-    set(CURLOPT_NOSIGNAL, 1L);
-    set(CURLOPT_FOLLOWLOCATION, 0L);
-    set(CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(request_.connect_timeout.count()));
+    easy_->set_common();
+    easy_->set(CURLOPT_URL, request_.url.c_str());
+    easy_->set(CURLOPT_HTTP_VERSION, long{CURL_HTTP_VERSION_1_1});
+    easy_->set(CURLOPT_PATH_AS_IS, 1L);
+    easy_->set(CURLOPT_PROXY, "");
+    easy_->set(CURLOPT_CONNECT_TO, address_.get());
+    easy_->set(CURLOPT_HTTPHEADER, headers_.get());
+    easy_->set(CURLOPT_FOLLOWLOCATION, 0L);
+    easy_->set(CURLOPT_CONNECTTIMEOUT_MS, static_cast<long>(request_.connect_timeout.count()));
   }
 
   void set_trust() {
@@ -165,29 +130,29 @@ class Call {
     const curl_blob certificates{.data = const_cast<char*>(ca_certs_.data()),  // NOLINT: read
                                  .len = ca_certs_.size(),
                                  .flags = CURL_BLOB_NOCOPY};
-    set(CURLOPT_CAINFO_BLOB, &certificates);
-    set(CURLOPT_CAPATH, nullptr);
+    easy_->set(CURLOPT_CAINFO_BLOB, &certificates);
+    easy_->set(CURLOPT_CAPATH, nullptr);
   }
 
   void set_body() {
     if (request_.method != "POST") return;
     // On a connection that was used before libcurl would send it again when that ends, unasked.
-    set(CURLOPT_FRESH_CONNECT, 1L);
-    set(CURLOPT_FORBID_REUSE, 1L);
-    set(CURLOPT_POST, 1L);
-    set(CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(body_size_));
-    set(CURLOPT_UPLOAD_BUFFERSIZE, kUploadBytes);
-    set(CURLOPT_READFUNCTION, &Call::give_body);
-    set(CURLOPT_READDATA, this);
-    set(CURLOPT_SEEKFUNCTION, &Call::seek_body);
-    set(CURLOPT_SEEKDATA, this);
+    easy_->set(CURLOPT_FRESH_CONNECT, 1L);
+    easy_->set(CURLOPT_FORBID_REUSE, 1L);
+    easy_->set(CURLOPT_POST, 1L);
+    easy_->set(CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(body_size_));
+    easy_->set(CURLOPT_UPLOAD_BUFFERSIZE, kUploadBytes);
+    easy_->set(CURLOPT_READFUNCTION, &Call::give_body);
+    easy_->set(CURLOPT_READDATA, this);
+    easy_->set(CURLOPT_SEEKFUNCTION, &Call::seek_body);
+    easy_->set(CURLOPT_SEEKDATA, this);
   }
 
   void set_callbacks() {
-    set(CURLOPT_HEADERFUNCTION, &Call::take_header);
-    set(CURLOPT_HEADERDATA, this);
-    set(CURLOPT_WRITEFUNCTION, &Call::take_body);
-    set(CURLOPT_WRITEDATA, this);
+    easy_->set(CURLOPT_HEADERFUNCTION, &Call::take_header);
+    easy_->set(CURLOPT_HEADERDATA, this);
+    easy_->set(CURLOPT_WRITEFUNCTION, &Call::take_body);
+    easy_->set(CURLOPT_WRITEDATA, this);
   }
 
   // Callbacks of libcurl.
@@ -233,7 +198,7 @@ class Call {
     if (has_head_) return true;
     head_bytes_ += line.size();
     if (head_bytes_ > kMaxHeadBytes || head_.headers.size() > kMaxHeaders) return false;
-    line = without_break(line);
+    line = curl::without_break(line);
     try {
       if (line.empty()) return end_head();
       if (line.starts_with("HTTP/")) {
@@ -249,11 +214,10 @@ class Call {
   }
 
   bool end_head() {
-    long status = 0;
-    curl_easy_getinfo(easy_.get(), CURLINFO_RESPONSE_CODE, &status);
+    const int status = easy_->status();
     constexpr int kFirstFinal = 200;
     if (status < kFirstFinal) return true;
-    head_.status = static_cast<int>(status);
+    head_.status = status;
     has_head_ = true;
     last_data_ = Clock::now();
     if (given_ == body_size_) request_.body.clear();
@@ -276,9 +240,9 @@ class Call {
   ClientRequest request_;
   ClientEvents events_;
   const std::string& ca_certs_;
-  List headers_;
-  List address_;
-  Easy easy_;
+  curl::Lines headers_;
+  curl::Lines address_;
+  std::optional<curl::Easy> easy_;
   std::size_t body_size_ = 0;
   std::size_t given_ = 0;
   std::size_t next_part_ = 0;
@@ -294,9 +258,7 @@ class Call {
 }  // namespace
 
 struct HttpClient::Impl {
-  explicit Impl(std::string certificates)
-      : ca_certs(std::move(certificates)), multi(curl_multi_init()) {
-    if (!multi) throw std::bad_alloc();
+  explicit Impl(std::string certificates) : ca_certs(std::move(certificates)) {
     try {
       thread = std::thread([this] { run(); });
     } catch (const std::system_error& error) {
@@ -438,7 +400,7 @@ struct HttpClient::Impl {
   }
 
   const std::string ca_certs;
-  std::unique_ptr<CURLM, FreeMulti> multi;
+  const curl::Multi multi;
   std::mutex mutex;  // guards what follows, up to the thread
   std::vector<Command> commands;
   bool ends = false;
