@@ -7,6 +7,7 @@
 #include <cstdio>
 
 #include "fovea/error.h"
+#include "report/table.h"
 #include "report/text.h"
 
 namespace fovea::cli {
@@ -34,6 +35,10 @@ std::size_t terminal_columns(int descriptor) {
   winsize size{};
   const bool known = ioctl(descriptor, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
   return known ? size.ws_col : kUsualColumns;
+}
+
+std::size_t table_columns() {
+  return isatty(STDOUT_FILENO) == 1 ? terminal_columns(STDOUT_FILENO) : Table::kUnbounded;
 }
 
 Console::Console() : terminal_(isatty(STDERR_FILENO) == 1) {}

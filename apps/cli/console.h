@@ -15,6 +15,10 @@ namespace fovea::cli {
 /// Columns of the terminal that a descriptor is open on; 80 if it is none.
 [[nodiscard]] std::size_t terminal_columns(int descriptor);
 
+/// Columns for a table on stdout: those of the terminal, or no bound, so that a line of a file or
+/// of a pipe is a row.
+[[nodiscard]] std::size_t table_columns();
+
 /// The standard error of the program: log lines of the library, warnings, the final error, and one
 /// status line that is shown on a terminal only and never mixes with the others. Thread-safe.
 class Console final : public LogSink {

@@ -25,7 +25,7 @@ int run_env(const EnvFlags& flags, Console& /*console*/) {
   }
   Table table({{"what", kLeft}, {"found", kLeft}});
   for (const auto& [name, value] : facts) table.add_row({name, one_line(value)});
-  std::cout << table.text();
+  std::cout << table.text(table_columns());
   return kExitOk;
 }
 

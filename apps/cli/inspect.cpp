@@ -44,7 +44,7 @@ std::string facts_table(const ModelReport& report, const PackingPlan& plan) {
   if (plan.max_items_per_batch > 0) {
     table.add_row({"items per sub-batch", std::to_string(plan.max_items_per_batch)});
   }
-  return table.text();
+  return table.text(table_columns());
 }
 
 std::string memory_table(const ModelReport& report) {
@@ -64,7 +64,7 @@ std::string tensors_table(const std::vector<TensorReport>& tensors, bool all) {
                    "[" + join(tensor.shape, ", ") + "]",
                    tensor.problem.empty() ? "-" : one_line(tensor.problem)});
   }
-  return table.text();
+  return table.text(table_columns());
 }
 
 /// Tensors that are missing or have another shape.

@@ -40,7 +40,7 @@ void print_checks(const std::vector<Check>& checks, bool json) {
     const char* const result = check.skipped ? "skipped" : check.passed ? "ok" : "FAILED";
     table.add_row({one_line(check.name), result, one_line(check.detail)});
   }
-  std::cout << table.text();
+  std::cout << table.text(table_columns());
 }
 
 int run_verify(const VerifyFlags& flags, Console& console) {

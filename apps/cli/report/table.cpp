@@ -2,6 +2,10 @@
 #include "report/table.h"
 
 #include <algorithm>
+#include <numeric>
+#include <sstream>
+
+#include "report/text.h"
 
 namespace fovea::cli {
 namespace {
@@ -34,11 +38,11 @@ void Table::add_row(std::vector<std::string> cells) {
 
 void Table::add_rule() { rows_.push_back({.rule = true, .cells = {}}); }
 
-std::vector<std::size_t> Table::widths() const {
+std::vector<std::size_t> Table::widths(const std::vector<Row>& rows) const {
   std::vector<std::size_t> result;
   for (std::size_t column = 0; column < columns_.size(); ++column) {
     std::size_t width = text_width(columns_[column].title);
-    for (const Row& row : rows_) {
+    for (const Row& row : rows) {
       if (!row.rule) width = std::max(width, text_width(row.cells[column]));
     }
     result.push_back(width);
@@ -46,8 +50,29 @@ std::vector<std::size_t> Table::widths() const {
   return result;
 }
 
-std::string Table::text() const {
-  const std::vector<std::size_t> width = widths();
+/// The rows with a row more for every line that a cell of the last column goes on for.
+std::vector<Table::Row> Table::broken(std::size_t columns) const {
+  if (columns == kUnbounded || columns_.back().align == Align::kRight) return rows_;
+  const std::vector<std::size_t> width = widths(rows_);
+  const std::size_t before = std::accumulate(width.begin(), width.end() - 1, std::size_t{0}) +
+                             kGap.size() * (width.size() - 1);
+  std::vector<Row> rows;
+  for (const Row& row : rows_) {
+    rows.push_back(row);
+    if (row.rule) continue;
+    std::istringstream lines(wrapped(row.cells.back(), std::max(columns, before + 1) - before));
+    std::getline(lines, rows.back().cells.back());
+    for (std::string line; std::getline(lines, line);) {
+      rows.push_back({.rule = false, .cells = std::vector<std::string>(columns_.size())});
+      rows.back().cells.back() = std::move(line);
+    }
+  }
+  return rows;
+}
+
+std::string Table::text(std::size_t columns) const {
+  const std::vector<Row> rows = broken(columns);
+  const std::vector<std::size_t> width = widths(rows);
   const auto line_of = [&](auto&& cell_of) {
     std::string line;
     for (std::size_t column = 0; column < columns_.size(); ++column) {
@@ -62,7 +87,7 @@ std::string Table::text() const {
   std::string out;
   finish_line(out, line_of([&](std::size_t column) { return columns_[column].title; }));
   finish_line(out, rule);
-  for (const Row& row : rows_) {
+  for (const Row& row : rows) {
     finish_line(out, row.rule ? rule : line_of([&](std::size_t c) { return row.cells[c]; }));
   }
   return out;

@@ -24,14 +24,19 @@ class Table {
   /// Appends a line under which totals stand.
   void add_rule();
 
-  [[nodiscard]] std::string text() const;
+  /// @param columns of a line: text in the last column is broken between words to keep to them, and
+  /// goes on below. Other columns, and words, stay whole.
+  [[nodiscard]] std::string text(std::size_t columns = kUnbounded) const;
+
+  static constexpr std::size_t kUnbounded = ~std::size_t{0};
 
  private:
   struct Row {
     bool rule = false;
     std::vector<std::string> cells;
   };
-  [[nodiscard]] std::vector<std::size_t> widths() const;
+  [[nodiscard]] std::vector<std::size_t> widths(const std::vector<Row>& rows) const;
+  [[nodiscard]] std::vector<Row> broken(std::size_t columns) const;
 
   std::vector<Column> columns_;
   std::vector<Row> rows_;

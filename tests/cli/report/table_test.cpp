@@ -36,6 +36,28 @@ TEST(Table, MeasuresCharactersNotBytes) {
   EXPECT_EQ(table.text(), "  x  y\n---  -\näöü  1\n");
 }
 
+TEST(Table, BreaksTextOfTheLastColumn) {
+  Table table({{"n"}, {"found", Table::Align::kLeft}});
+  table.add_row({"1", "a few words"});
+  table.add_row({"20", "averylongword and more"});
+  EXPECT_EQ(table.text(10),
+            " n  found\n"
+            "--  -------------\n"
+            " 1  a few\n"
+            "    words\n"
+            "20  averylongword\n"
+            "    and\n"
+            "    more\n");
+  EXPECT_EQ(table.text(1), table.text(5)) << "a word a line";
+  EXPECT_EQ(table.text(26), table.text());
+}
+
+TEST(Table, LeavesNumbersOfTheLastColumnWhole) {
+  Table table({{"rows"}});
+  table.add_row({"1 234"});
+  EXPECT_EQ(table.text(2), table.text());
+}
+
 TEST(Table, WithoutRowsIsItsHeader) { EXPECT_EQ(Table({{"rows"}}).text(), "rows\n----\n"); }
 
 }  // namespace
