@@ -13,115 +13,18 @@
 #include "core/check.h"
 #include "core/float_mode.h"
 #include "fovea/tower/ops/projected_attention.h"
+#include "ops/one_head.h"
 #include "ops/projected_attention_steps.h"
-#include "support/emulated_attention16_kernel.h"
-#include "support/isa_units.h"
+#include "support/emulated_attention_kernels.h"
 #include "support/op_fixture.h"
 #include "support/property.h"
 
 namespace fovea::test {
 namespace {
 
-/// Including the kernels that this machine has no use for.
-std::vector<cpu::AttentionKernel> kernels_of_this_machine() {
-  std::vector<cpu::AttentionKernel> kernels;
-  for (const cpu::IsaUnit* const unit : units_of_this_machine()) {
-    if (unit->kernels.attention16.run != nullptr) kernels.push_back(unit->kernels.attention16);
-  }
-  return kernels;
+const cpu::AttentionKernel& portable_attention16() {
+  return cpu::kPortableUnit.kernels.attention16;
 }
-
-const cpu::AttentionKernel kPortable = cpu::kPortableUnit.kernels.attention16;
-
-/// One head and one sequence: q, k and v of a row side by side.
-struct OneHead {
-  std::int64_t dim;
-  std::vector<float> qkv;
-
-  static OneHead random(std::int64_t rows, std::int64_t dim, std::uint64_t seed) {
-    std::mt19937_64 generator(seed);
-    return {dim, normal_values(generator, rows * 3 * dim)};
-  }
-
-  [[nodiscard]] std::int64_t rows() const {
-    return static_cast<std::int64_t>(qkv.size()) / (3 * dim);
-  }
-  /// @param part 0 q, 1 k, 2 v
-  float& at(std::int64_t row, int part, std::int64_t d) {
-    return qkv[static_cast<std::size_t>((3 * row + part) * dim + d)];
-  }
-  [[nodiscard]] float scale() const { return 1.0f / std::sqrt(static_cast<float>(dim)); }
-
-  /// What a kernel makes of the first queries, at most what a task may have, and all keys.
-  /// @param cos, sin [rows, dim / 2], or empty.
-  [[nodiscard]] std::vector<float> run(const cpu::AttentionKernel& kernel, float scale,
-                                       const std::vector<float>& cos = {},
-                                       const std::vector<float>& sin = {}) const {
-    const std::int64_t queries = std::min(rows(), cpu::task_queries(kernel, dim));
-    // What lies behind the scratch must stay as it is.
-    const auto scratch_floats = static_cast<std::size_t>(kernel.scratch_floats(dim, queries, 0));
-    std::vector<float> scratch(scratch_floats + 16, kNan);
-    std::fill(scratch.begin() + static_cast<std::ptrdiff_t>(scratch_floats), scratch.end(), -1.0f);
-    std::vector<float> out(static_cast<std::size_t>(queries * dim), kNan);
-    const FloatModeScope mode(kTowerFloatMode);
-    kernel.run({.q = qkv.data(),
-                .q_stride = 3 * dim,
-                .k = qkv.data() + dim,
-                .v = qkv.data() + 2 * dim,
-                .stride = 3 * dim,
-                .num_queries = queries,
-                .num_keys = rows(),
-                .head_dim = dim,
-                .scale = scale,
-                .out = out.data(),
-                .out_stride = dim,
-                .scratch = scratch.data(),
-                .q_angles = {cos.empty() ? nullptr : cos.data(), sin.data()},
-                .k_angles = {cos.empty() ? nullptr : cos.data(), sin.data()}});
-    for (std::size_t i = scratch_floats; i < scratch.size(); ++i) EXPECT_EQ(scratch[i], -1.0f);
-    return out;
-  }
-  [[nodiscard]] std::vector<float> run(const cpu::AttentionKernel& kernel) const {
-    return run(kernel, scale());
-  }
-
-  /// The row of a query in double precision.
-  [[nodiscard]] std::vector<double> exact(std::int64_t query) const {
-    const auto row = [&](std::int64_t r, std::int64_t part) {
-      return qkv.data() + (3 * r + part) * dim;
-    };
-    std::vector<double> scores;
-    for (std::int64_t key = 0; key < rows(); ++key) {
-      const float* const q = row(query, 0);
-      scores.push_back(scale() * std::inner_product(q, q + dim, row(key, 1), 0.0));
-    }
-    const double largest = *std::max_element(scores.begin(), scores.end());
-    std::vector<double> out(static_cast<std::size_t>(dim));
-    double sum = 0;
-    for (std::int64_t key = 0; key < rows(); ++key) {
-      const double weight = std::exp(scores[static_cast<std::size_t>(key)] - largest);
-      sum += weight;
-      for (std::size_t d = 0; d < out.size(); ++d) out[d] += weight * row(key, 2)[d];
-    }
-    for (double& value : out) value /= sum;
-    return out;
-  }
-
-  /// Relative L2 difference of some rows of run() from double precision.
-  [[nodiscard]] double error(const cpu::AttentionKernel& kernel) const {
-    const std::vector<float> got = run(kernel);
-    double difference = 0;
-    double norm = 0;
-    for (const std::int64_t query : {0, 1, 50, 127, 170, 255, 256, 299}) {
-      const std::vector<double> want = exact(query);
-      for (std::size_t d = 0; d < want.size(); ++d) {
-        difference += std::pow(got[static_cast<std::size_t>(query * dim) + d] - want[d], 2);
-        norm += std::pow(want[d], 2);
-      }
-    }
-    return std::sqrt(difference / norm);
-  }
-};
 
 class Attention16KernelTest : public ::testing::TestWithParam<cpu::AttentionKernel> {
  protected:
@@ -133,7 +36,7 @@ class Attention16KernelTest : public ::testing::TestWithParam<cpu::AttentionKern
 };
 
 INSTANTIATE_TEST_SUITE_P(Kernels, Attention16KernelTest,
-                         ::testing::ValuesIn(kernels_of_this_machine()),
+                         ::testing::ValuesIn(attention_kernels(&cpu::IsaKernels::attention16)),
                          [](const auto& suite) { return std::string(suite.param.name); });
 
 TEST_P(Attention16KernelTest, GivesTheBitsOfThePortableKernelForEveryHeadDimAndLength) {
@@ -141,7 +44,7 @@ TEST_P(Attention16KernelTest, GivesTheBitsOfThePortableKernelForEveryHeadDimAndL
     for (const std::int64_t rows : {1, 2, 3, 7, 8, 9, 17, 48, 49, 127, 128, 129, 130, 260, 390}) {
       OneHead head = OneHead::random(rows, dim, static_cast<std::uint64_t>(rows));
       for (std::int64_t row = 0; row < rows; row += 5) head.at(row, 1, row % dim) *= 40.0f;
-      expect_same_bits(head.run(kernel), head.run(kPortable));
+      expect_same_bits(head.run(kernel), head.run(portable_attention16()));
       if (HasFailure()) FAIL() << rows << " rows, head_dim " << dim;
     }
   }
@@ -152,7 +55,7 @@ TEST(Attention16Tiles, OverAnEmulatorGiveTheBitsOfThePortableKernel) {
   for (const std::int64_t dim : {8, 24, 64, 72, 136}) {
     for (const std::int64_t rows : {1, 17, 130}) {
       const OneHead head = OneHead::random(rows, dim, static_cast<std::uint64_t>(rows));
-      expect_same_bits(head.run(emulated_attention16_kernel()), head.run(kPortable));
+      expect_same_bits(head.run(emulated_attention16_kernel()), head.run(portable_attention16()));
       if (::testing::Test::HasFailure()) FAIL() << rows << " rows, head_dim " << dim;
     }
   }
@@ -162,7 +65,7 @@ TEST_P(Attention16KernelTest, GivesTheBitsOfThePortableKernelForTinyAndHugeNumbe
   for (const float factor : {0.0f, 1e-40f, 1e-33f, 1e-18f, 1e8f, 1e15f}) {
     OneHead head = OneHead::random(140, 72, 3);
     for (float& value : head.qkv) value *= factor;
-    expect_same_bits(head.run(kernel), head.run(kPortable));
+    expect_same_bits(head.run(kernel), head.run(portable_attention16()));
   }
 }
 
@@ -250,26 +153,8 @@ TEST_P(Attention16KernelTest, ANegativeScalePrefersTheSmallestProducts) {
 TEST_P(Attention16KernelTest, RotatesQueriesAndKeysByTheirAngles) {
   for (const std::int64_t dim : {8, 24, 64, 72}) {
     const OneHead head = OneHead::random(150, dim, 10);
-    const std::int64_t half = dim / 2;
-    std::mt19937_64 generator(11);
-    std::vector<float> cos = normal_values(generator, 150 * half);
-    std::vector<float> sin = cos;
-    for (float& angle : cos) angle = std::cos(angle);
-    for (float& angle : sin) angle = std::sin(angle);
-    OneHead rotated = head;
-    for (std::int64_t row = 0; row < 150; ++row) {
-      for (std::int64_t d = 0; d < half; ++d) {
-        const auto angle = static_cast<std::size_t>(row * half + d);
-        for (const int part : {0, 1}) {
-          const float a = rotated.at(row, part, d);
-          const float b = rotated.at(row, part, half + d);
-          const float difference = b * sin[angle];
-          rotated.at(row, part, d) = a * cos[angle] - difference;
-          rotated.at(row, part, half + d) = std::fma(b, cos[angle], a * sin[angle]);
-        }
-      }
-    }
-    expect_same_bits(head.run(kernel, head.scale(), cos, sin), rotated.run(kernel));
+    const Angles angles = Angles::random(150, dim, 11);
+    expect_same_bits(head.run(kernel, angles.cos, angles.sin), angles.applied_to(head).run(kernel));
   }
 }
 

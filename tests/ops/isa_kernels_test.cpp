@@ -61,6 +61,8 @@ TEST(IsaKernels, AreTheFastestThatTheFeaturesAllow) {
     EXPECT_STREQ(kernels.int8.name, int8) << features;
     const bool is_arm = (features & kNeon) != 0;
     EXPECT_STREQ(kernels.attention16.name, is_arm ? "neon" : int8) << features;
+    const bool has_tiles = cpu::has_all(features, kXeon | kAmx);
+    EXPECT_STREQ(kernels.attention_bf16.name, has_tiles ? "amx" : nullptr) << features;
     ++checked;
   }
   EXPECT_GE(checked, 6);
@@ -85,7 +87,8 @@ TEST(IsaKernels, OfAUnitCarryItsNameWhichIsItsOwn) {
     EXPECT_TRUE(names.insert(unit->name).second) << unit->name;
     for (const char* const name :
          {unit->kernels.attention.name, unit->kernels.f32.name, unit->kernels.bf16.name,
-          unit->kernels.int8.name, unit->kernels.attention16.name})
+          unit->kernels.int8.name, unit->kernels.attention16.name,
+          unit->kernels.attention_bf16.name})
       EXPECT_TRUE(name == nullptr || std::string(name) == unit->name) << unit->name;
   }
 }

@@ -98,7 +98,7 @@ class CpuKernels final : public Kernels {
     check_f32("head_attention", args.qkv);
     if (args.norms.q) cpu::normalize_heads(submission.stream, args, kernels_.rows.rms_norm);
     const ops::AttentionArgs attended = ops::attention_args(args);
-    const bool rotates_itself = multiplies_int16(attended);
+    const bool rotates_itself = multiplies_16_bits(attended);
     if (args.cos && !rotates_itself) cpu::rotate(submission.stream, args, kernels_.rows.rotate);
     const Arena::Scope scope(submission.arena);
     const cpu::Rotation rotation{args.cos, args.sin};
@@ -187,12 +187,15 @@ class CpuKernels final : public Kernels {
   }
 
   /// Where layers multiply bf16, or the one before multiplied 8 bits, attention multiplies 16 bits,
-  /// too: integers, which lose less.
-  [[nodiscard]] bool multiplies_int16(const ops::AttentionArgs& args) const {
+  /// too.
+  [[nodiscard]] bool multiplies_16_bits(const ops::AttentionArgs& args) const {
     return compute_ == DType::kBF16 || args.projection_dtype == DType::kI8;
   }
+  /// Of 16 bits bf16 where layers multiply it and tiles do, integers elsewhere, which lose less.
   [[nodiscard]] const cpu::AttentionKernel& attention_kernel(const ops::AttentionArgs& args) const {
-    return multiplies_int16(args) ? kernels_.attention16 : kernels_.attention;
+    if (!multiplies_16_bits(args)) return kernels_.attention;
+    const bool is_bf16 = compute_ == DType::kBF16 && kernels_.attention_bf16.run != nullptr;
+    return is_bf16 ? kernels_.attention_bf16 : kernels_.attention16;
   }
 
   cpu::IsaKernels kernels_;

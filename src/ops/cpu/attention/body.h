@@ -292,7 +292,8 @@ void with_vectors(std::int64_t lanes, const F& body) {
 ///   pack_queries(lane, lanes) of a strip
 ///   pack_keys(k, v, block)    of a block, with its values
 ///   step(lane, lanes, block, ahead)    a strip against the block that was packed last
-///   s                         has out and sum
+///   strip_out(lane)           outputs of the strip that begins there, [head_dim][its lanes]
+///   s                         has sum
 template <class Method>
 void attend(const AttentionTask& task) {
   using V = typename Method::V;
@@ -318,9 +319,8 @@ void attend(const AttentionTask& task) {
     });
   }
   for_strips<V>(task.num_queries, [&](std::int64_t lane, std::int64_t lanes) {
-    write_strip<V>(method.s.out + lane * head_dim, method.s.sum + lane, lanes,
-                   task.num_queries - lane, head_dim, task.out + lane * task.out_stride,
-                   task.out_stride);
+    write_strip<V>(method.strip_out(lane), method.s.sum + lane, lanes, task.num_queries - lane,
+                   head_dim, task.out + lane * task.out_stride, task.out_stride);
   });
 }
 
@@ -362,6 +362,9 @@ struct FloatAttention {
     with_vectors<V>(lanes, [&]<int kVectors>() {
       strip_step<V, kVectors>(s, lane, block, task.head_dim, bias, seen, ahead);
     });
+  }
+  [[nodiscard]] const float* strip_out(std::int64_t lane) const {
+    return s.out + lane * task.head_dim;
   }
 
   const AttentionTask& task;

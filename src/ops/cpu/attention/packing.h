@@ -62,6 +62,58 @@ struct AttentionScratch {
   float* bias;     // [strip][bias_rows + bias_cols][lanes of the strip], in units of log2
 };
 
+template <class V>
+typename V::Reg load_part(const float* from, std::int64_t count) {
+  return count >= V::kWidth ? V::load(from) : V::load_some(from, count);
+}
+
+template <class V>
+void store_part(float* to, typename V::Reg a, std::int64_t count) {
+  if (count >= V::kWidth) {
+    V::store(to, a);
+  } else {
+    V::store_some(to, a, count);
+  }
+}
+
+/// Angles that many numbers further on, where there are any.
+template <class V>
+AttentionAngles angles_from(const AttentionAngles& angles, std::int64_t offset) {
+  if (angles.cos == nullptr) return angles;
+  return {angles.cos + offset, angles.sin + offset};
+}
+
+/// Rows of head_dim numbers.
+struct AttentionRows {
+  const float* x;
+  std::int64_t stride;
+  AttentionAngles angles;  ///< of the first row
+};
+
+/// The rows with their angles applied, in `memory` where they have any.
+/// @param count 1..kWidth
+template <class V>
+AttentionRows rotated(const AttentionRows& rows, std::int64_t count, std::int64_t head_dim,
+                      float* memory) {
+  using Reg = typename V::Reg;
+  if (rows.angles.cos == nullptr) return rows;
+  const std::int64_t half = head_dim / 2;
+  for (std::int64_t r = 0; r < count; ++r) {
+    const float* const x = rows.x + r * rows.stride;
+    float* const to = memory + r * head_dim;
+    for (std::int64_t j = 0; j < half; j += V::kWidth) {
+      const std::int64_t left = half - j;
+      const Reg a = load_part<V>(x + j, left);
+      const Reg b = load_part<V>(x + half + j, left);
+      const Reg c = load_part<V>(rows.angles.cos + r * half + j, left);
+      const Reg s = load_part<V>(rows.angles.sin + r * half + j, left);
+      store_part<V>(to + j, V::sub(V::mul(a, c), V::mul(b, s)), left);
+      store_part<V>(to + half + j, V::fma(b, c, V::mul(a, s)), left);
+    }
+  }
+  return {memory, head_dim, {nullptr, nullptr}};
+}
+
 /// A block of kWidth rows with `rows` rows and `cols` columns that exist; zeros elsewhere.
 template <class V>
 void load_block(const float* from, std::int64_t stride, std::int64_t rows, std::int64_t cols,

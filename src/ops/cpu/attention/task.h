@@ -46,7 +46,7 @@ struct AttentionTask {
   const float* bias = nullptr;  ///< [num_queries, bias_rows + bias_cols], or null: no bias
   std::int64_t bias_rows = 0;
   std::int64_t bias_cols = 0;
-  AttentionAngles q_angles = {};  ///< of the first query; read in 16-bit integers only
+  AttentionAngles q_angles = {};  ///< of the first query; read in 16 bits only
   AttentionAngles k_angles = {};  ///< of the first key
   std::int64_t prefix_keys = std::numeric_limits<std::int64_t>::max();
   std::int64_t first_query = 0;  ///< number of the first query among the rows of its sequence
@@ -74,7 +74,7 @@ struct GridBiasTask {
   float* out;  ///< [num_queries, rows + cols]
 };
 
-/// One kind of attention: in f32, or in integers of 16 bits (int16/body.h).
+/// One kind of attention: in f32, in bf16 (bf16/body.h), or in integers of 16 bits (int16/body.h).
 struct AttentionKernel {
   const char* name;  ///< of its unit
   void (*run)(const AttentionTask& task);
@@ -85,10 +85,10 @@ struct AttentionKernel {
   /// Components of queries whose memory, with that of their outputs, takes less than half of a
   /// level-2 cache of 1 MB.
   std::int64_t task_components;
-  /// Biases of a grid for `run`; null in integers, which take none.
+  /// Biases of a grid for `run`; null in 16 bits, which take none.
   void (*grid_bias)(const GridBiasTask& task) = nullptr;
   /// y[i] = 2^x[i]: the exponential of the softmax, on its own so that its error can be tested;
-  /// null in integers.
+  /// null in 16 bits.
   void (*exp2)(const float* x, float* y, std::int64_t count) = nullptr;
 };
 

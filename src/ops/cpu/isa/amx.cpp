@@ -4,6 +4,7 @@
 #include "ops/cpu/simd/avx512_bf16.h"
 #include "ops/cpu/simd/avx512_vnni.h"
 // The bodies are templates over types of this file.
+#include "ops/cpu/attention/bf16/body.h"
 #include "ops/cpu/attention/int16/body.h"
 #include "ops/cpu/attention/int16/tile_products.h"
 #include "ops/cpu/gemm/amx_tiles.h"
@@ -49,6 +50,16 @@ struct Int8Instructions : AmxInstructions {
   }
 };
 
+struct PairSimd : Bf16Simd {
+  static Int pair_bf16(Reg first, Reg second) {
+    const auto halves = __builtin_bit_cast(__m512i, _mm512_cvtne2ps_pbh(second, first));
+    alignas(64) static constexpr std::int16_t kInTurns[32] = {
+        0, 16, 1, 17, 2,  18, 3,  19, 4,  20, 5,  21, 6,  22, 7,  23,
+        8, 24, 9, 25, 10, 26, 11, 27, 12, 28, 13, 29, 14, 30, 15, 31};
+    return ints(_mm512_permutexvar_epi16(_mm512_load_si512(kInTurns), halves));
+  }
+};
+
 /// Attention in 16 bits: 4096 products and their sums in four instructions.
 struct PlaneSimd : VnniSimd {
   static void store_planes(std::uint8_t* high, std::uint8_t* low, Reg y) {
@@ -86,6 +97,7 @@ constinit const IsaUnit kAmxUnit{
         .attention = {},
         .attention16 =
             attention16_kernel<PlaneSimd, TileProducts<PlaneSimd, Int8Instructions>>("amx"),
+        .attention_bf16 = bf16_attention_kernel<PairSimd, Bf16Instructions>("amx"),
         .f32 = {},
         // 4 tiles of 32 rows share what is fetched of the weights. With 4096 features they take 1
         // MB of the L2 of the thread, which has 2 MB where there is AMX.

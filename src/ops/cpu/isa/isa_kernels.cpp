@@ -15,6 +15,7 @@ IsaKernels choose_kernels(CpuFeatures available) noexcept {
     if (kernels.bf16.multiply != nullptr) best.bf16 = kernels.bf16;
     if (kernels.int8.multiply != nullptr) best.int8 = kernels.int8;
     if (kernels.attention16.run != nullptr) best.attention16 = kernels.attention16;
+    if (kernels.attention_bf16.run != nullptr) best.attention_bf16 = kernels.attention_bf16;
   }
   return best;
 }

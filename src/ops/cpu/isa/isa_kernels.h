@@ -18,6 +18,7 @@ struct IsaKernels {
   RowKernels rows;
   AttentionKernel attention;
   AttentionKernel attention16;
+  AttentionKernel attention_bf16;  ///< of AMX alone
   GemmKernel f32;
   GemmKernel bf16;
   GemmKernel int8;

@@ -237,6 +237,9 @@ struct IntegerAttention {
       strip_step16<V, kVectors>(products, s, lane, block, task.head_dim, poison, seen, ahead);
     });
   }
+  [[nodiscard]] const float* strip_out(std::int64_t lane) const {
+    return s.out + lane * task.head_dim;
+  }
 
   const AttentionTask& task;
   Products products;

@@ -23,62 +23,10 @@ struct RowScales {
 /// Numbers whose reciprocal is a float. A row of smaller ones counts as zeros.
 inline constexpr float kSmallestScaled = 1e-30f;
 
-template <class V>
-typename V::Reg load_part(const float* from, std::int64_t count) {
-  return count >= V::kWidth ? V::load(from) : V::load_some(from, count);
-}
-
-template <class V>
-void store_part(float* to, typename V::Reg a, std::int64_t count) {
-  if (count >= V::kWidth) {
-    V::store(to, a);
-  } else {
-    V::store_some(to, a, count);
-  }
-}
-
 /// y in [-steps, steps] where it is a number, and -steps, which can be converted, where it is NaN.
 template <class V>
 typename V::Reg drop_nan(typename V::Reg y, float steps) {
   return V::max(y, V::broadcast(-steps));
-}
-
-/// Angles that many numbers further on, where there are any.
-template <class V>
-AttentionAngles angles_from(const AttentionAngles& angles, std::int64_t offset) {
-  if (angles.cos == nullptr) return angles;
-  return {angles.cos + offset, angles.sin + offset};
-}
-
-/// Rows of head_dim numbers.
-struct AttentionRows {
-  const float* x;
-  std::int64_t stride;
-  AttentionAngles angles;  ///< of the first row
-};
-
-/// The rows with their angles applied, in `memory` where they have any.
-/// @param count 1..kWidth
-template <class V>
-AttentionRows rotated(const AttentionRows& rows, std::int64_t count, std::int64_t head_dim,
-                      float* memory) {
-  using Reg = typename V::Reg;
-  if (rows.angles.cos == nullptr) return rows;
-  const std::int64_t half = head_dim / 2;
-  for (std::int64_t r = 0; r < count; ++r) {
-    const float* const x = rows.x + r * rows.stride;
-    float* const to = memory + r * head_dim;
-    for (std::int64_t j = 0; j < half; j += V::kWidth) {
-      const std::int64_t left = half - j;
-      const Reg a = load_part<V>(x + j, left);
-      const Reg b = load_part<V>(x + half + j, left);
-      const Reg c = load_part<V>(rows.angles.cos + r * half + j, left);
-      const Reg s = load_part<V>(rows.angles.sin + r * half + j, left);
-      store_part<V>(to + j, V::sub(V::mul(a, c), V::mul(b, s)), left);
-      store_part<V>(to + half + j, V::fma(b, c, V::mul(a, s)), left);
-    }
-  }
-  return {memory, head_dim, {nullptr, nullptr}};
 }
 
 /// The bits of the largest magnitude of every row: those of an infinity or NaN are the largest.

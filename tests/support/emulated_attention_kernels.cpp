@@ -1,8 +1,9 @@
-#include "support/emulated_attention16_kernel.h"
+#include "support/emulated_attention_kernels.h"
 
 #include "ops/cpu/simd/portable.h"
 #include "support/tile_emulator.h"
-// The body is made of templates over types of this file.
+// The bodies are made of templates over types of this file.
+#include "ops/cpu/attention/bf16/body.h"
 #include "ops/cpu/attention/int16/body.h"
 #include "ops/cpu/attention/int16/tile_products.h"
 
@@ -29,12 +30,34 @@ struct KernelSimd : cpu::FusedSimd {
 
 struct KernelInstructions : EmulatedInt8 {};
 
+struct PairSimd : cpu::FusedSimd {
+  static Int pair_bf16(Reg first, Reg second) {
+    std::byte halves[2][2 * kWidth];
+    store_bf16(halves[0], first);
+    store_bf16(halves[1], second);
+    std::byte pairs[4 * kWidth];
+    for (int i = 0; i < kWidth; ++i) {
+      for (int half = 0; half < 2; ++half)
+        std::memcpy(pairs + 4 * i + 2 * half, halves[half] + 2 * i, 2);
+    }
+    return load_int(pairs);
+  }
+};
+
+struct Bf16Instructions : EmulatedBf16 {};
+
 }  // namespace
 
 const cpu::AttentionKernel& emulated_attention16_kernel() {
   static constexpr cpu::AttentionKernel kernel =
       cpu::attention16_kernel<KernelSimd, cpu::TileProducts<KernelSimd, KernelInstructions>>(
           "amx_emulated");
+  return kernel;
+}
+
+const cpu::AttentionKernel& emulated_bf16_attention_kernel() {
+  static constexpr cpu::AttentionKernel kernel =
+      cpu::bf16_attention_kernel<PairSimd, Bf16Instructions>("amx_emulated");
   return kernel;
 }
 
