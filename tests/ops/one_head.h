@@ -131,6 +131,33 @@ struct OneHead {
   }
 };
 
+/// An element of a head, and what stands in its place.
+struct Element {
+  std::int64_t row;
+  int part;
+  std::int64_t d;
+  float value;
+};
+
+/// Expects that an element of a head of 150 rows and 24 components makes other outputs of those
+/// that `reached(row, d)` names, so that `is_spoiled` holds, and leaves the bits of all others.
+template <class Reached, class IsSpoiled>
+void expect_reaches_only(const cpu::AttentionKernel& kernel, const Element& element,
+                         const Reached& reached, const IsSpoiled& is_spoiled) {
+  constexpr std::int64_t kDim = 24;
+  OneHead head = OneHead::random(150, kDim, 9);
+  std::vector<float> want = head.run(kernel);
+  head.at(element.row, element.part, element.d) = element.value;
+  std::vector<float> got = head.run(kernel);
+  for (std::size_t i = 0; i < got.size(); ++i) {
+    const auto place = static_cast<std::int64_t>(i);
+    if (!reached(place / kDim, place % kDim)) continue;
+    ASSERT_TRUE(is_spoiled(got[i])) << got[i] << " at " << i;
+    got[i] = want[i] = 0;
+  }
+  expect_same_bits(got, want);
+}
+
 /// Angles of the rotation of a head's rows, [rows, dim / 2].
 struct Angles {
   std::vector<float> cos;
