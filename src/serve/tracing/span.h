@@ -2,9 +2,7 @@
 
 #include <chrono>
 #include <cstdint>
-#include <span>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -40,11 +38,5 @@ struct TraceResource {
   Attributes attributes;
   std::string version;  ///< of what has made the spans
 };
-
-/// Spans as a request of OTLP in JSON.
-/// @param offset from the steady clock to that of the system, which counts from 1970.
-/// Source: OTLP 1.5, "JSON Protobuf Encoding"; opentelemetry/proto/trace/v1/trace.proto.
-[[nodiscard]] std::string otlp_json(const TraceResource& resource, std::span<const Span> spans,
-                                    std::chrono::nanoseconds offset);
 
 }  // namespace fovea::serve

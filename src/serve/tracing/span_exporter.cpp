@@ -140,13 +140,13 @@ bool SpanExporter::send(const std::vector<Span>& spans, bool is_last) {
   constexpr int kAttempts = 4;
   constexpr milliseconds kFirstPause{500};
   follow_clock();
-  const std::string json = otlp_json(options_.resource, spans, offset_);
+  const std::string body = otlp_request(options_.encoding, options_.resource, spans, offset_);
   Attempt attempt = Attempt::kAgain;
   milliseconds pause = kFirstPause;
   std::string reason;
   for (int i = 0; i < kAttempts && attempt == Attempt::kAgain; ++i, pause *= 2) {
     if (i > 0 && (is_last || !wait(pause))) break;
-    attempt = post(json, reason);
+    attempt = post(body, reason);
   }
   note(attempt == Attempt::kTaken ? "" : reason);
   const std::lock_guard lock(mutex_);
@@ -172,16 +172,16 @@ void SpanExporter::note(const std::string& reason) {
   }
 }
 
-SpanExporter::Attempt SpanExporter::post(const std::string& json, std::string& reason) const {
+SpanExporter::Attempt SpanExporter::post(const std::string& body, std::string& reason) const {
   curl::Easy easy;
-  curl::Lines headers("Content-Type: application/json");
+  curl::Lines headers(std::string("Content-Type: ") + content_type(options_.encoding));
   headers.append("Expect:");
   for (const Header& header : options_.headers) headers.append(header.name + ": " + header.value);
   easy.set_common();
   easy.set(CURLOPT_URL, options_.url.c_str());
   easy.set(CURLOPT_HTTPHEADER, headers.get());
-  easy.set(CURLOPT_POSTFIELDS, json.data());
-  easy.set(CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(json.size()));
+  easy.set(CURLOPT_POSTFIELDS, body.data());
+  easy.set(CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(body.size()));
   easy.set(CURLOPT_TIMEOUT_MS, static_cast<long>(options_.timeout.count()));
   easy.set(CURLOPT_PROXY, "");
   easy.set(CURLOPT_NOPROGRESS, 0L);

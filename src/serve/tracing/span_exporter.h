@@ -57,7 +57,7 @@ class SpanExporter {
   /// @return whether they were taken.
   bool send(const std::vector<Span>& spans, bool is_last);
   /// @param reason is set unless they are taken.
-  [[nodiscard]] Attempt post(const std::string& json, std::string& reason) const;
+  [[nodiscard]] Attempt post(const std::string& body, std::string& reason) const;
   /// Says in the log what has changed. @param reason empty: spans are taken.
   void note(const std::string& reason);
   /// Waits before the next attempt; false: this ends.

@@ -91,12 +91,17 @@ bool is_off(const Variables& variables) {
   return exporter == "none";
 }
 
+OtlpEncoding encoding_of(const Variables& variables) {
+  const auto [name, value] = variables.exporter("PROTOCOL");
+  if (value == "http/json") return OtlpEncoding::kJson;
+  if (!value.empty() && value != "http/protobuf") {
+    refuse_variable(name, "http/protobuf or http/json", value);
+  }
+  return OtlpEncoding::kProtobuf;
+}
+
 /// Refuses what is set and not honoured.
 void check_others(const Variables& variables) {
-  if (const auto [name, value] = variables.exporter("PROTOCOL");
-      !value.empty() && value != "http/json") {
-    refuse_variable(name, "http/json, which collectors take where they take http/protobuf", value);
-  }
   if (const auto [name, value] = variables.exporter("COMPRESSION");
       !value.empty() && value != "none") {
     refuse_variable(name, "none: spans are sent as they are", value);
@@ -185,6 +190,7 @@ std::optional<TracingOptions> tracing_options(const std::string& endpoint,
   options.url = url_of(endpoint, variables);
   if (options.url.empty()) return std::nullopt;
   check_others(variables);
+  options.encoding = encoding_of(variables);
   const auto [headers_name, headers] = variables.exporter("HEADERS");
   for (const auto& [name, value] : pairs_of(headers_name, headers)) {
     options.headers.push_back({name, value});

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "serve/text/headers.h"
-#include "serve/tracing/span.h"
+#include "serve/tracing/otlp.h"
 
 namespace fovea::serve {
 
@@ -22,6 +22,7 @@ struct SamplerOptions {
 struct TracingOptions {
   std::string url;  ///< of a collector, with /v1/traces
   Headers headers;  ///< sent along: keys of who runs it
+  OtlpEncoding encoding = OtlpEncoding::kProtobuf;
   TraceResource resource;
   SamplerOptions sampler;
   std::chrono::milliseconds timeout{10'000};  ///< of a request
@@ -35,9 +36,10 @@ using Environment = std::function<const char*(const char* name)>;
 
 /// What the variables of OpenTelemetry say. Honoured are OTEL_SDK_DISABLED, OTEL_TRACES_EXPORTER
 /// (otlp, none), OTEL_EXPORTER_OTLP_[TRACES_]ENDPOINT, _HEADERS, _TIMEOUT and _PROTOCOL
-/// (http/json), OTEL_SERVICE_NAME, OTEL_RESOURCE_ATTRIBUTES, OTEL_TRACES_SAMPLER (always_on,
-/// always_off, traceidratio, and each with parentbased_ in front), OTEL_TRACES_SAMPLER_ARG,
-/// OTEL_BSP_SCHEDULE_DELAY, OTEL_BSP_MAX_QUEUE_SIZE, OTEL_BSP_MAX_EXPORT_BATCH_SIZE.
+/// (http/protobuf, http/json), OTEL_SERVICE_NAME, OTEL_RESOURCE_ATTRIBUTES, OTEL_TRACES_SAMPLER
+/// (always_on, always_off, traceidratio, and each with parentbased_ in front),
+/// OTEL_TRACES_SAMPLER_ARG, OTEL_BSP_SCHEDULE_DELAY, OTEL_BSP_MAX_QUEUE_SIZE,
+/// OTEL_BSP_MAX_EXPORT_BATCH_SIZE.
 /// @param endpoint base of the URL, comes before the variables; may be empty.
 /// @return nothing where tracing is off, or nobody says where spans go.
 /// @throws Error(kInvalidArgument) that names the variable, for values that are none and for what

@@ -4,6 +4,7 @@ import json
 import threading
 import unittest
 
+import otlp
 import proxied
 from language_model import LanguageModel
 from served import PHOTO, Served, image, wait_until
@@ -16,7 +17,7 @@ class Collector:
     """Keeps the spans that it is sent."""
 
     def __init__(self):
-        self.lock, self.spans, self.resources = threading.Lock(), [], []
+        self.lock, self.spans, self.resources, self.types = threading.Lock(), [], [], set()
         collector = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
@@ -24,9 +25,10 @@ class Collector:
                 pass
 
             def do_POST(self):
-                request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+                body = self.rfile.read(int(self.headers["Content-Length"]))
                 with collector.lock:
-                    for resource in request["resourceSpans"]:
+                    collector.types.add(self.headers["Content-Type"])
+                    for resource in otlp.request_of(self.headers["Content-Type"], body):
                         collector.resources.append(attributes(resource["resource"]))
                         for scope in resource["scopeSpans"]:
                             collector.spans += scope["spans"]
@@ -90,6 +92,7 @@ class Tracing(unittest.TestCase):
             self.assertEqual(batch["links"], [{"traceId": TRACE, "spanId": encode["spanId"]}])
             self.assertEqual(encode["links"][0]["spanId"], batch["spanId"])
             self.assertGreater(attributes(encode)["fovea.rows"], 0)
+            self.assertEqual(collector.types, {"application/x-protobuf"})
             self.assertEqual(collector.resources[0]["service.name"], "rows")
             self.assertEqual(collector.resources[0]["deployment.environment.name"], "test")
             wait_until(lambda: server.metric("fovea_trace_spans_total", result="sent") >= 8)
@@ -97,6 +100,15 @@ class Tracing(unittest.TestCase):
             line, = [line for line in lines if line.get("path") == "/v1/encode"]
             self.assertEqual((line["trace_id"], line["status"]), (TRACE, 200))
             self.assertIsInstance(line["ms"], (int, float))
+
+    def test_json_where_it_is_asked_for(self):
+        with Collector() as collector, Served("--otlp-endpoint", collector.url,
+                                              environment={**FAST, "OTEL_EXPORTER_OTLP_PROTOCOL": "http/json"}) as server:
+            self.assertEqual(server.encode(image(PHOTO), "output.format=npy", headers=PARENT).status, 200)
+            self.assertEqual(server.end(), 0)
+            self.assertEqual(collector.types, {"application/json"})
+            request, = collector.named("POST /v1/encode")
+            self.assertEqual(attributes(request)["http.response.status_code"], 200)
 
     def test_failures_and_probes(self):
         with Collector() as collector, Served(environment={**FAST, "OTEL_EXPORTER_OTLP_ENDPOINT": collector.url}) \

@@ -17,6 +17,7 @@ using testing::HasSubstr;
 TracingOptions options_to(const std::string& url) {
   return {.url = url,
           .headers = {{"api-key", "secret"}},
+          .encoding = OtlpEncoding::kJson,  // as the collector of this test reads it
           .resource = {},
           .sampler = {},
           .delay = milliseconds(1)};

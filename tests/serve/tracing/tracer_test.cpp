@@ -29,6 +29,7 @@ std::map<std::string, Json> spans_of(SamplerOptions sampler, const Work& work) {
   {
     Tracer tracer({.url = collector.url(),
                    .headers = {},
+                   .encoding = OtlpEncoding::kJson,
                    .resource = {},
                    .sampler = sampler,
                    .delay = std::chrono::hours(1)});
@@ -76,6 +77,7 @@ TEST(RequestTrace, LinksABatchAndItsRequests) {
   {
     Tracer tracer({.url = collector.url(),
                    .headers = {},
+                   .encoding = OtlpEncoding::kJson,
                    .resource = {},
                    .sampler = {},
                    .delay = std::chrono::hours(1)});
@@ -166,6 +168,7 @@ TEST(Tracer, SamplesAShareOfTraces) {
   Collector collector;
   Tracer tracer({.url = collector.url(),
                  .headers = {},
+                 .encoding = OtlpEncoding::kJson,
                  .resource = {},
                  .sampler = {.share = 0.25},
                  .delay = std::chrono::hours(1)});

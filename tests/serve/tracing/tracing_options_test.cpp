@@ -22,7 +22,7 @@ std::optional<TracingOptions> read(const Values& values, const std::string& endp
 }
 
 /// With a collector.
-TracingOptions with(Values values) { return *read(values, "http://localhost:4318"); }
+TracingOptions with(const Values& values) { return *read(values, "http://localhost:4318"); }
 
 std::string refusal(const Values& values, const std::string& endpoint = "http://localhost:4318") {
   try {
@@ -99,12 +99,22 @@ TEST(TracingOptions, ReadTheSampler) {
   EXPECT_EQ(sampler("parentbased_always_off").share, 0);
 }
 
+TEST(TracingOptions, SendProtobufUnlessJsonIsAskedFor) {
+  EXPECT_EQ(with({}).encoding, OtlpEncoding::kProtobuf);
+  EXPECT_EQ(with({{"OTEL_EXPORTER_OTLP_PROTOCOL", "http/protobuf"}}).encoding,
+            OtlpEncoding::kProtobuf);
+  EXPECT_EQ(with({{"OTEL_EXPORTER_OTLP_PROTOCOL", "http/protobuf"},
+                  {"OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "http/json"}})
+                .encoding,
+            OtlpEncoding::kJson);
+}
+
 TEST(TracingOptions, RefuseByNameWhatTheyDoNotHonour) {
   for (const auto& [name, value] : Values{{"OTEL_TRACES_SAMPLER", "jaeger_remote"},
                                           {"OTEL_TRACES_EXPORTER", "zipkin"},
                                           {"OTEL_SDK_DISABLED", "maybe"},
                                           {"OTEL_EXPORTER_OTLP_PROTOCOL", "grpc"},
-                                          {"OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "http/protobuf"},
+                                          {"OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "http/xml"},
                                           {"OTEL_EXPORTER_OTLP_COMPRESSION", "gzip"},
                                           {"OTEL_EXPORTER_OTLP_CERTIFICATE", "/x"},
                                           {"OTEL_EXPORTER_OTLP_HEADERS", "novalue"},

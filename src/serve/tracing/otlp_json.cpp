@@ -1,6 +1,5 @@
-#include "serve/tracing/span.h"
-
 #include "core/json_writer.h"
+#include "serve/tracing/otlp.h"
 
 namespace fovea::serve {
 namespace {
@@ -21,21 +20,14 @@ JsonArray attributes_json(const Attributes& attributes) {
   return json;
 }
 
-std::string nanoseconds_text(Span::Time time, std::chrono::nanoseconds offset) {
-  return std::to_string(
-      std::chrono::duration_cast<std::chrono::nanoseconds>(time.time_since_epoch() + offset)
-          .count());
-}
-
 JsonObject span_json(const Span& span, std::chrono::nanoseconds offset) {
-  constexpr int kError = 2;  // STATUS_CODE_ERROR
   JsonObject json{{"traceId", span.context.trace_id}, {"spanId", span.context.span_id}};
   if (!span.context.state.empty()) json.set("traceState", span.context.state);
   if (!span.parent_id.empty()) json.set("parentSpanId", span.parent_id);
   json.set("name", span.name);
   json.set("kind", static_cast<int>(span.kind));
-  json.set("startTimeUnixNano", nanoseconds_text(span.begin, offset));
-  json.set("endTimeUnixNano", nanoseconds_text(span.end, offset));
+  json.set("startTimeUnixNano", std::to_string(unix_nanoseconds(span.begin, offset)));
+  json.set("endTimeUnixNano", std::to_string(unix_nanoseconds(span.end, offset)));
   json.set("attributes", attributes_json(span.attributes));
   if (!span.links.empty()) {
     JsonArray links;
@@ -44,7 +36,7 @@ JsonObject span_json(const Span& span, std::chrono::nanoseconds offset) {
     }
     json.set("links", links);
   }
-  if (span.has_failed) json.set("status", JsonObject{{"code", kError}});
+  if (span.has_failed) json.set("status", JsonObject{{"code", kStatusCodeError}});
   return json;
 }
 
