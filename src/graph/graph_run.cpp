@@ -51,6 +51,7 @@ TensorView whole_rows(const TensorView& out, const ItemSpec& item, const ItemSha
   const std::int64_t first = share.units.first * item.units_on(*ItemShare::path_of(item)).rows;
   const std::size_t before = static_cast<std::size_t>(first * out.shape[1]) * size_of(out.dtype);
   const auto address = reinterpret_cast<std::uintptr_t>(out.data) - before;
+  // NOLINTNEXTLINE(performance-no-int-to-ptr): outside of what `out` refers to
   return {reinterpret_cast<std::byte*>(address), out.dtype, {item.out_rows, out.shape[1]}};
 }
 
