@@ -8,10 +8,10 @@ set(CMAKE_CXX_COMPILER aarch64-linux-gnu-g++)
 cmake_path(ABSOLUTE_PATH CMAKE_CURRENT_LIST_DIR OUTPUT_VARIABLE fovea_folder)
 cmake_path(SET CMAKE_SYSROOT NORMALIZE ${fovea_folder}/../../build/sysroot/arm64)
 set(CMAKE_LIBRARY_ARCHITECTURE aarch64-linux-gnu)
-# `scripts/setup --arm-cuda` makes it.
+# `scripts/setup --arm-cuda` makes it. Another nvcc has no libraries for ARM, so CMake finds that it does not work.
+set(CMAKE_CUDA_HOST_COMPILER ${CMAKE_CXX_COMPILER})
 if(EXISTS ${CMAKE_SYSROOT}/usr/local/cuda/bin/nvcc)
   set(CMAKE_CUDA_COMPILER ${CMAKE_SYSROOT}/usr/local/cuda/bin/nvcc)
-  set(CMAKE_CUDA_HOST_COMPILER ${CMAKE_CXX_COMPILER})
 endif()
 set(CMAKE_FIND_ROOT_PATH ${CMAKE_SYSROOT})
 set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
