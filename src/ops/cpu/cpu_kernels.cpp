@@ -191,7 +191,8 @@ class CpuKernels final : public Kernels {
   [[nodiscard]] bool multiplies_16_bits(const ops::AttentionArgs& args) const {
     return compute_ == DType::kBF16 || args.projection_dtype == DType::kI8;
   }
-  /// Of 16 bits bf16 where layers multiply it and tiles do, integers elsewhere, which lose less.
+  /// Attention in 16 bits is bf16 where layers multiply it in tiles, and integers elsewhere, which
+  /// lose less.
   [[nodiscard]] const cpu::AttentionKernel& attention_kernel(const ops::AttentionArgs& args) const {
     if (!multiplies_16_bits(args)) return kernels_.attention;
     const bool is_bf16 = compute_ == DType::kBF16 && kernels_.attention_bf16.run != nullptr;

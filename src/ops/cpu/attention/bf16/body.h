@@ -277,8 +277,13 @@ struct TileAttention {
   void multiply_keys(const float* queries, std::int64_t count) {
     constexpr std::int64_t kLanes = kVectors * V::kWidth;
     shape(head.step_pairs);
-    TileFactors factors{s.keys,  kAmxRows * head.pairs(),  head.step_pairs, head.pairs(),
-                        queries, head.step_pairs * kLanes, kLanes};
+    TileFactors factors{.left = s.keys,
+                        .left_tile = kAmxRows * head.pairs(),
+                        .left_step = head.step_pairs,
+                        .left_stride = head.pairs(),
+                        .right = queries,
+                        .right_step = head.step_pairs * kLanes,
+                        .lanes = kLanes};
     for (std::int64_t key = 0; key < count; key += 2 * kAmxRows) {
       float* const to = s.scores + key * kLanes;
       if (count - key > kAmxRows) {
@@ -294,8 +299,13 @@ struct TileAttention {
   void multiply_values(std::int64_t steps, bool first, float* out) {
     constexpr std::int64_t kLanes = kVectors * V::kWidth;
     shape(kTilePairs);
-    TileFactors factors{s.values, kKeySteps * kTileFloats, kTileFloats, kTilePairs,
-                        s.scores, kTilePairs * kLanes,     kLanes};
+    TileFactors factors{.left = s.values,
+                        .left_tile = kKeySteps * kTileFloats,
+                        .left_step = kTileFloats,
+                        .left_stride = kTilePairs,
+                        .right = s.scores,
+                        .right_step = kTilePairs * kLanes,
+                        .lanes = kLanes};
     for (std::int64_t d = 0; d < head.components; d += 2 * kAmxRows) {
       float* const to = out + d * kLanes;
       if (head.components - d > kAmxRows) {
