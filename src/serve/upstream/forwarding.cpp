@@ -73,6 +73,16 @@ bool ends_event(std::string_view tail) {
   return tail.ends_with("\n\n") || tail.ends_with("\r\n\r\n") || tail.ends_with("\r\r");
 }
 
+/// Whether the last event is the one that ends OpenAI's streams, after which clients read no more.
+bool ends_with_done(std::string_view tail) {
+  if (!ends_event(tail)) return false;
+  tail.remove_suffix(tail.size() - 1 - tail.find_last_not_of("\r\n"));
+  return tail.ends_with("data: [DONE]") || tail.ends_with("data:[DONE]");
+}
+
+/// What the two functions above look at.
+constexpr std::size_t kTail = std::string_view("data: [DONE]\r\n\r\n").size();
+
 bool is_event_stream(const Headers& headers) {
   const std::string* const type = find_header(headers, "Content-Type");
   return type != nullptr && begins_with(*type, "text/event-stream") &&
@@ -174,7 +184,6 @@ bool Forwarding::take_head(const ClientHead& head) {
 }
 
 bool Forwarding::take_data(std::string_view bytes) {
-  constexpr std::size_t kTail = 4;
   if (!stream_->put(bytes)) {
     if (stream_->is_closed()) throw client_left();
     return false;
@@ -185,6 +194,8 @@ bool Forwarding::take_data(std::string_view bytes) {
 }
 
 void Forwarding::take_end(ClientEnd end) noexcept {
+  const bool is_cut = end == ClientEnd::kBroken || end == ClientEnd::kLate;
+  if (is_cut && is_event_stream_ && ends_with_done(tail_)) end = ClientEnd::kComplete;
   const ServerPool::Server& server = tried_.back();
   parts_.pool.end(server, result_of(end, is_unavailable_));
   end_span(end);

@@ -268,6 +268,25 @@ TEST(Forwarder, EndsAnEventStreamWithTheReason) {
   EXPECT_EQ(Sent(cut).body(), "data: 1\n\ndata: { (broken off)");
 }
 
+TEST(Forwarder, AddsNothingToAnEventStreamWhoseLastEventHasCome) {
+  const std::string first = kStreamHead + chunk("data: 1\n\ndata");
+  Model ends(answering(first + chunk(": [DONE]\n\n")));
+  Proxy done({&ends});
+  EXPECT_EQ(Sent(done).body(), "data: 1\n\ndata: [DONE]\n\n");
+  done.wait_for_metric("fovea_llm_in_flight", 0);
+  Model within(answering(first + chunk(": [DONE]\n")));
+  Proxy cut({&within});
+  EXPECT_EQ(Sent(cut).body(), "data: 1\n\ndata: [DONE]\n (broken off)");
+  Model hangs([&](int socket) {
+    send_text(socket, first + chunk(":[DONE]\r\n\r\n"));
+    wait_for_close(socket);
+  });
+  UpstreamOptions options = options_of({&hangs});
+  options.idle_timeout = std::chrono::milliseconds(50);
+  Proxy late(options);
+  EXPECT_EQ(Sent(late).body(), "data: 1\n\ndata:[DONE]\r\n\r\n");
+}
+
 TEST(Forwarder, AddsNoEventToStreamsThatItDoesNotUnderstand) {
   Model zipped(
       answering("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Encoding: gzip\r\n"
