@@ -51,15 +51,16 @@ constexpr std::array kAllowed{SYS_read,
                               SYS_sched_getaffinity,
                               SYS_sysinfo};
 
-/// Fail as if there were no such file. Libraries that look for one go on without it. A system that
-/// is younger than x86-64 has no calls that name a file without a folder.
+/// Fail as if there were no such file. Libraries that look for one go on without it, and streams of
+/// stdio without what fstat() says, which is fstat from glibc 2.39 on and newfstatat before. A
+/// system that is younger than x86-64 has no calls that name a file without a folder.
 #if defined(__aarch64__)
 constexpr std::uint32_t kArchitecture = AUDIT_ARCH_AARCH64;
-constexpr std::array kAbsent{SYS_openat, SYS_faccessat, SYS_newfstatat, SYS_readlinkat};
+constexpr std::array kAbsent{SYS_openat, SYS_faccessat, SYS_fstat, SYS_newfstatat, SYS_readlinkat};
 #else
 constexpr std::uint32_t kArchitecture = AUDIT_ARCH_X86_64;
-constexpr std::array kAbsent{SYS_open, SYS_openat,     SYS_access,   SYS_faccessat,
-                             SYS_stat, SYS_newfstatat, SYS_readlink, SYS_readlinkat};
+constexpr std::array kAbsent{SYS_open,  SYS_openat,     SYS_access,   SYS_faccessat, SYS_stat,
+                             SYS_fstat, SYS_newfstatat, SYS_readlink, SYS_readlinkat};
 #endif
 
 /// Allowed unless they ask for memory that can be executed.
