@@ -190,6 +190,25 @@ TEST_F(DamagedVideoTest, WholeFilesLackNothing) {
   }
 }
 
+/// ramp_vp9.webm, which begins 250 ms later. Its duration is the time of its end, as FFmpeg writes
+/// it.
+Bytes late_ramp() {
+  constexpr std::size_t kDurationAt = 256;  // 2500.0 in 8 bytes
+  constexpr std::size_t kClusterTimeAt = 484;
+  Bytes bytes = video("ramp_vp9.webm");
+  bytes[kDurationAt + 1] = 0xA5;  // 2750.0
+  bytes[kDurationAt + 2] = 0x7C;
+  bytes[kClusterTimeAt] = 250;
+  return bytes;
+}
+
+TEST_F(DamagedVideoTest, AFileThatBeginsLateLacksNothing) {
+  EXPECT_EQ(decode_readable(late_ramp()).info.num_cut, 0);
+  Bytes cut = late_ramp();
+  cut.resize(cut.size() * 6 / 10);
+  EXPECT_EQ(decode_readable(cut).info.num_cut, 15);
+}
+
 // Its first key frame is frame 12.
 TEST_F(DamagedVideoTest, ATransportStreamBeginsWithItsFirstKeyFrame) {
   constexpr std::ptrdiff_t kSecondFrame = 8 * 188;

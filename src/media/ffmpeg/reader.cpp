@@ -210,8 +210,10 @@ bool Reader::is_format(const char* name) const {
 double Reader::missing_seconds() const {
   const bool is_named = format_->duration_estimation_method == AVFMT_DURATION_FROM_STREAM;
   if (!is_named || !is_format("matroska") || format_->duration <= 0) return 0;
-  const std::int64_t start = format_->start_time == AV_NOPTS_VALUE ? 0 : format_->start_time;
-  return static_cast<double>(start + format_->duration - end_us_) / AV_TIME_BASE;
+  // FFmpeg writes the time at which the last frame ends, mkvmerge the time since the first one
+  // begins. Both are read as the former: less may seem to be missing of a file of mkvmerge that
+  // begins late, but no whole file seems to be cut.
+  return static_cast<double>(format_->duration - end_us_) / AV_TIME_BASE;
 }
 
 std::int64_t Reader::listed_after(std::int64_t num_read) const {
