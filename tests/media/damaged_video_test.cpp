@@ -209,6 +209,18 @@ TEST_F(DamagedVideoTest, AFileThatBeginsLateLacksNothing) {
   EXPECT_EQ(decode_readable(cut).info.num_cut, 15);
 }
 
+// The eighth packet of ramp_vp8.webm is not shown. Encoders store frames of the future in this way.
+TEST_F(DamagedVideoTest, AHiddenFrameOfVp8IsNoLoss) {
+  const Outcome outcome = decode_readable(video("ramp_vp8.webm"));
+  EXPECT_EQ(outcome.info.num_frames, 24);
+  EXPECT_EQ(outcome.times_asked, 1);
+  ASSERT_EQ(outcome.frames.size(), 24);
+  const auto level = [&](std::size_t frame) { return int{outcome.frames[frame].rgb.back()}; };
+  EXPECT_NEAR(level(6), 60, 3);
+  EXPECT_NEAR(level(7), 80, 3);
+  EXPECT_NEAR(level(23), 240, 3);
+}
+
 // Its first key frame is frame 12.
 TEST_F(DamagedVideoTest, ATransportStreamBeginsWithItsFirstKeyFrame) {
   constexpr std::ptrdiff_t kSecondFrame = 8 * 188;

@@ -46,8 +46,13 @@ VideoInfo describe(const AVStream& stream) {
 
 bool is_key(const AVPacket& packet) { return (packet.flags & AV_PKT_FLAG_KEY) != 0; }
 
-bool is_hidden(const AVPacket& packet) {
-  return (packet.flags & AV_PKT_FLAG_DISCARD) != 0;  // decoded, but outside the edit list
+/// Whether a packet is decoded, but not shown: outside the edit list, or a frame of VP8 that others
+/// refer to, which has a packet of its own. Source: RFC 6386, 9.1 (show_frame).
+bool is_hidden(const AVPacket& packet, const AVStream& stream) {
+  constexpr std::uint8_t kShowFrame = 0x10;
+  if ((packet.flags & AV_PKT_FLAG_DISCARD) != 0) return true;
+  return stream.codecpar->codec_id == AV_CODEC_ID_VP8 && packet.size > 0 &&
+         (packet.data[0] & kShowFrame) == 0;
 }
 
 Content count_frames(Reader& reader, AVPacket& packet, std::string_view name) {
@@ -61,7 +66,7 @@ Content count_frames(Reader& reader, AVPacket& packet, std::string_view name) {
   for (; reader.next(packet); ++num_packets) {
     const bool begins = reader.may_begin_anywhere() && is_key(packet);
     if (begins && !std::exchange(content.begins_at_key, true)) count = 0;
-    if (!is_hidden(packet)) ++count;
+    if (!is_hidden(packet, reader.stream())) ++count;
     check_count();
   }
   FOVEA_CHECK(count > 0, kCorruptData, name, ": the video stream has no frames");
@@ -163,7 +168,7 @@ class Decoder {
 
   /// Feeds one packet (null: end of stream) and collects what comes out.
   void decode(const AVPacket* packet, Collector& collector) {
-    const bool is_shown = packet == nullptr || !is_hidden(*packet);
+    const bool is_shown = packet == nullptr || !is_hidden(*packet, stream_);
     const int sent = avcodec_send_packet(codec_.get(), packet);
     if (sent < 0 && sent != AVERROR_EOF) fail(sent, is_shown, collector);
     while (!collector.complete()) {
