@@ -110,8 +110,9 @@ class PythonEngine {
   PythonEngine(const std::string& path, const nb::dict& options,
                const std::optional<WeightTensors>& weights)
       : options_(engine_options(options)) {
+    const Call call;
     options_.log = &log_;
-    run_interruptibly([&](std::stop_token stop) {
+    run_interruptibly(call, [&](std::stop_token stop) {
       const CallBounds bounds{.stop = std::move(stop)};
       engine_ =
           std::make_unique<Engine>(weights ? Engine::from_weights(path, *weights, options_, bounds)
@@ -134,12 +135,12 @@ class PythonEngine {
 
   nb::list encode(const PlannedItems& planned, const std::string& dtype,
                   const std::string& on_error, bool enforce_eager, bool use_cache) {
-    prepare();
+    const PreparedCall call(*this);
     EncodeOptions options = encode_options(dtype, on_error);
     options.enforce_eager = enforce_eager;
     options.use_cache = use_cache;
     std::vector<Embedding> embeddings;
-    run_interruptibly([&](std::stop_token stop) {
+    run_interruptibly(call, [&](std::stop_token stop) {
       options.bounds.stop = std::move(stop);
       embeddings = engine_->encode(planned.items, options);
     });
@@ -149,13 +150,13 @@ class PythonEngine {
   nb::list encode_into(const PlannedItems& planned, const nb::list& tensors,
                        const CallerStream& stream, const std::string& on_error, bool enforce_eager,
                        bool use_cache) {
-    prepare();
+    const PreparedCall call(*this);
     const std::vector<RowBlock> blocks = row_blocks(tensors, engine_->report().width, "out");
     EncodeOptions options{.on_error = value_named(kOnError, on_error, "on_error"),
                           .enforce_eager = enforce_eager,
                           .use_cache = use_cache};
     std::vector<Embedding> embeddings;
-    run_interruptibly([&](std::stop_token stop) {
+    run_interruptibly(call, [&](std::stop_token stop) {
       options.bounds.stop = std::move(stop);
       embeddings = engine_->encode(planned.items, blocks, stream, options);
     });
@@ -164,10 +165,10 @@ class PythonEngine {
 
   PlannedItems plan_items(const nb::list& images, const nb::list& videos, double fps,
                           const std::vector<std::string>& options) {
-    prepare();
+    const PreparedCall call(*this);
     std::vector<MediaItem> items = items_of(images, videos, fps, options);
     PlannedItems planned;
-    run_interruptibly([&](std::stop_token stop) {
+    run_interruptibly(call, [&](std::stop_token stop) {
       planned.items = engine_->plan_items(std::move(items), {.stop = std::move(stop)});
     });
     return planned;
@@ -176,41 +177,42 @@ class PythonEngine {
   std::uint64_t submit(const nb::list& images, const nb::list& videos, double fps,
                        const std::vector<std::string>& kwargs, const std::string& dtype,
                        const std::string& on_error, nb::object done) {
-    prepare();
+    const PreparedCall call(*this);
     std::vector<MediaItem> items = items_of(images, videos, fps, kwargs);
     const EncodeOptions options = encode_options(dtype, on_error);
     Callback callback(std::move(done));
-    const nb::gil_scoped_release release;
+    const WithoutGil release(call);
     return batcher().submit(std::move(items), options, std::move(callback)).number;
   }
 
   bool cancel(std::uint64_t ticket) {
-    prepare();
-    const nb::gil_scoped_release release;
+    const PreparedCall call(*this);
+    const WithoutGil release(call);
     return batcher().cancel({ticket});
   }
 
   PackingPlan plan(const std::vector<ItemSize>& sizes) {
-    prepare();
-    const nb::gil_scoped_release release;
+    const PreparedCall call(*this);
+    const WithoutGil release(call);
     return engine_->plan(sizes);
   }
 
   void warm_up() {
-    prepare();
-    run_interruptibly([&](std::stop_token stop) { engine_->warm_up({.stop = std::move(stop)}); });
+    const PreparedCall call(*this);
+    run_interruptibly(call,
+                      [&](std::stop_token stop) { engine_->warm_up({.stop = std::move(stop)}); });
   }
 
   std::size_t trim() {
-    prepare();
-    const nb::gil_scoped_release release;
+    const PreparedCall call(*this);
+    const WithoutGil release(call);
     return engine_->trim();
   }
 
   nb::dict stats() {
-    prepare();
+    const PreparedCall call(*this);
     const Stats stats = [&] {
-      const nb::gil_scoped_release release;
+      const WithoutGil release(call);
       return engine_->stats();
     }();
     nb::dict counters;
@@ -235,13 +237,13 @@ class PythonEngine {
   }
 
   std::string device() {
-    prepare();
-    const nb::gil_scoped_release release;
+    const PreparedCall call(*this);
+    const WithoutGil release(call);
     return engine_->device();
   }
 
   const ModelReport& report() {
-    prepare();
+    const PreparedCall call(*this);
     return engine_->report();
   }
 
@@ -255,6 +257,10 @@ class PythonEngine {
   }
 
  private:
+  struct PreparedCall : Call {
+    explicit PreparedCall(PythonEngine& engine) { engine.prepare(); }
+  };
+
   [[nodiscard]] bool is_forked() const { return getpid() != process_; }
 
   void prepare() {
@@ -450,6 +456,8 @@ void bind_engine(nb::module_& module) {
       .def_prop_ro("width", [](PythonEngine& engine) { return engine.report().width; })
       .def_prop_ro("deepstack_levels",
                    [](PythonEngine& engine) { return engine.report().deepstack_levels; });
+  module.def("end_calls", &end_calls,
+             "Stops the calls of other threads, which never return, and waits for that.");
 }
 
 }  // namespace fovea::python

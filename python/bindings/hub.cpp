@@ -18,6 +18,7 @@ namespace {
 /// @param progress called as progress(file, done bytes, all bytes), or None.
 std::string pull(const std::string& name, const std::string& revision, const std::string& output,
                  const nb::object& progress) {
+  const Call call;
   PythonLog log;
   PullOptions options{.revision = revision, .output = output, .progress = {}, .log = &log};
   if (!progress.is_none()) {
@@ -27,7 +28,7 @@ std::string pull(const std::string& name, const std::string& revision, const std
     };
   }
   std::string directory;
-  run_interruptibly([&](std::stop_token stop) {
+  run_interruptibly(call, [&](std::stop_token stop) {
     directory = pull_model(name, options, {.stop = std::move(stop)});
   });
   return directory;

@@ -213,6 +213,23 @@ def test_ctrl_c_ends_a_call_and_leaves_a_usable_engine():
         process.kill()
 
 
+@pytest.mark.parametrize("repetitions", [1, 50000])
+def test_a_process_ends_while_its_daemon_threads_encode(repetitions):
+    script = f"""
+import threading, time, fovea_encoder as fovea
+engine = fovea.Engine.from_pretrained({str(MODEL)!r}, device="cpu", threads=1)
+def encode():
+    while True:
+        engine.encode({IMAGES!r} * {repetitions})
+for _ in range(3):
+    threading.Thread(target=encode, daemon=True).start()
+time.sleep(0.5)
+print("ends")
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "ends\n", "")
+
+
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_an_engine_does_not_survive_a_fork(engine):
     read, write = os.pipe()

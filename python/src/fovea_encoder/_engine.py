@@ -32,6 +32,7 @@ def _shut_down() -> None:
     """Ends the threads that call Python before the interpreter goes."""
     for native in list(_engines):
         native.shut_down()
+    _native.end_calls()
 
 
 class Engine:
