@@ -205,10 +205,11 @@ Pixels pixels_of(nb::handle object, const std::string& name, Modality modality,
                  const MediaLimits& limits) {
   if (nb::isinstance<nb::tuple>(object) && nb::len(object) == 2 &&
       PyObject_CheckBuffer(object[0].ptr()) != 0) {
-    Pixels pixels = pixels_of_buffer(object[0], name, modality);
+    Pixels pixels = contiguous(pixels_of_buffer(object[0], name, modality), name, modality, limits);
     const std::optional<std::int64_t> size = pixels.size();
-    pixels.shape = nb::cast<std::vector<std::int64_t>>(object[1]);
-    if (pixels.size() != size) refuse(name, modality, "bytes that do not fit their shape");
+    if (!nb::try_cast(object[1], pixels.shape) || pixels.size() != size) {
+      refuse(name, modality, "bytes that do not fit their shape");
+    }
     return pixels;
   }
   if (PyObject_CheckBuffer(object.ptr()) != 0) {

@@ -157,6 +157,9 @@ def test_a_pil_image_is_loaded_as_its_file_is(profile):
         numpy.zeros((2, 8, 8, 3), numpy.uint8),
         numpy.zeros((8, 8, 3), numpy.float32),
         numpy.zeros((8, 8, 3), numpy.int8),
+        (bytes(192), (8, 8, 4)),
+        (bytes(192), bytes(192)),
+        (bytes(192), "8x8"),
         Tensor(numpy.zeros((8, 8, 3), numpy.float32)),
     ],
     ids=lambda wrong: type(wrong).__name__,
@@ -170,6 +173,15 @@ def test_a_wrong_type_names_its_item(engine, wrong, on_error):
 def test_a_wrong_video_names_its_item(engine):
     with pytest.raises(TypeError, match=r"videos\[0\]: expected a path"):
         engine.encode(videos=[numpy.zeros((8, 8, 3), numpy.uint8)])
+
+
+def test_pixels_beside_their_shape_may_lie_backwards(engine):
+    """As those of a PIL image lie forwards."""
+    image = pixels(IMAGES[0])
+    backwards = memoryview(image.tobytes()[::-1])[::-1]
+    (got,) = engine.encode([(backwards, image.shape)])
+    (want,) = engine.encode([image])
+    assert got._array().tobytes() == want._array().tobytes()
 
 
 def test_an_empty_array_is_an_error_of_its_item(engine):
