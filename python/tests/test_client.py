@@ -3,12 +3,14 @@
 import asyncio
 import base64
 import concurrent.futures
+import http.server
 import io
 import json
 import os
 import socket
 import subprocess
 import sys
+import threading
 import urllib.request
 
 import numpy
@@ -299,6 +301,40 @@ def test_calls_share_a_connection(connect):
         client.info()
         client.info()
         assert scripted.connections == 1
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_forked_process_makes_connections_of_its_own():
+    class Handler(http.server.BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+        callers = []
+
+        def do_GET(self):
+            self.callers.append(self.client_address)
+            self.send_response(200)
+            self.send_header("Content-Length", "2")
+            self.end_headers()
+            self.wfile.write(b"{}")
+
+        def log_message(self, *_):
+            pass
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        with Client("http://127.0.0.1:%d" % server.server_port) as client:
+            client.info()
+            child = os.fork()
+            if child == 0:
+                try:
+                    client.info()
+                finally:
+                    os._exit(0)
+            os.waitpid(child, 0)
+            client.info()
+        server.shutdown()
+    ours, of_child, ours_again = Handler.callers
+    assert ours == ours_again
+    assert ours != of_child
 
 
 def test_a_connection_that_was_closed_while_idle_is_made_again(connect):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import http.client
+import os
 import select
 import socket
 import ssl
@@ -59,9 +60,14 @@ class Client(ServerClient):
 
     def _open(self, ssl_context: Optional[ssl.SSLContext]) -> None:
         self._ssl_context = ssl_context
+        self._mappings = Mappings()
+        self._begin()
+
+    def _begin(self) -> None:
+        """Has no connection yet, in this process."""
+        self._process = os.getpid()
         self._lock = threading.Lock()
         self._idle: List[_Idle] = []
-        self._mappings = Mappings()
 
     def encode(
         self,
@@ -157,6 +163,8 @@ class Client(ServerClient):
             return result
 
     def _send(self, request: Request) -> Response:
+        if self._process != os.getpid():  # a fork: replies would go to either process
+            self._begin()
         with self._lock:
             kept = self._idle.pop() if self._idle else None
         if kept is not None:
