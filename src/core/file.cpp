@@ -4,6 +4,7 @@
 
 #include "core/check.h"
 #include "fovea/atomic_file.h"
+#include "fovea/text.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -35,16 +36,19 @@ bool is_url(std::string_view text) {
              std::string_view::npos;
 }
 
+/// Whether the system sees all of a path. It would take the part in front of a null byte for it.
+bool is_whole(std::string_view path) noexcept { return path.find('\0') == path.npos; }
+
 }  // namespace
 
 bool path_exists(const std::string& path) noexcept {
   struct stat status {};
-  return lstat(path.c_str(), &status) == 0;
+  return is_whole(path) && lstat(path.c_str(), &status) == 0;
 }
 
 bool directory_exists(const std::string& path) noexcept {
   struct stat status {};
-  return stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
+  return is_whole(path) && stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
 }
 
 std::string system_reason() { return std::generic_category().message(errno); }
@@ -71,8 +75,9 @@ std::vector<std::string> list_directory(const std::string& path) {
 }
 
 // Without O_NONBLOCK, opening a pipe would wait for a writer.
-InputFile::InputFile(const std::string& path)
-    : path_(path), file_(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
+InputFile::InputFile(const std::string& path) : path_(path) {
+  FOVEA_CHECK(is_whole(path), kNotFound, printable(path), ": no file has a null byte in its name");
+  file_.reset(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   const bool absent = !file_.is_open() && (errno == ENOENT || errno == ENOTDIR);
   FOVEA_CHECK(!absent || !path_exists(path), kNotFound, path,
               ": a link to a file that is not there; run the download of this file again");

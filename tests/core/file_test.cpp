@@ -32,6 +32,16 @@ TEST(Paths, OfTooLongNamesAreAbsent) {
   EXPECT_FALSE(directory_exists(std::string(5000, 'x')));
 }
 
+TEST(Paths, EndAtNoNullByte) {
+  const TemporaryDirectory folder;
+  test::write_text(folder / "file", "text");
+  const std::string end("\0.png", 5);
+  EXPECT_FALSE(path_exists(folder / "file" + end));
+  EXPECT_FALSE(directory_exists(folder.path() + end));
+  test::expect_error(ErrorCode::kNotFound, "file?.png: no file has a null byte in its name",
+                     [&] { (void)read_file(folder / "file" + end, 10); });
+}
+
 TEST(ListDirectory, NamesTheEntriesInOrder) {
   const TemporaryDirectory folder;
   EXPECT_TRUE(list_directory(folder.path()).empty());
