@@ -61,12 +61,12 @@ Bytes track(int width, int height) {
 
 }  // namespace
 
-Bytes matroska_of_png(int width, int height, std::span<const Bytes> packets) {
+Bytes matroska_of_png(int width, int height, std::span<const Bytes> packets, int first_ms) {
   Bytes cluster = number(0xE7, 0);
-  std::uint64_t milliseconds = 0;
+  int milliseconds = first_ms;
   for (const Bytes& packet : packets) {
     Bytes block{0x81};
-    append_big_endian(block, milliseconds, 2);
+    append_big_endian(block, static_cast<std::uint64_t>(milliseconds), 2);
     block.push_back(0x80);  // a key frame
     append(block, packet);
     append(cluster, element(0xA3, block));

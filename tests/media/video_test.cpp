@@ -305,6 +305,18 @@ test::Bytes claiming(test::Bytes png, std::uint16_t width, std::uint16_t height)
   return png;
 }
 
+TEST_F(VideoTest, FramesBeforeTimeZeroCount) {
+  std::vector<test::Bytes> packets;
+  for (const std::uint16_t level : std::array<std::uint16_t, 3>{50, 100, 150}) {
+    packets.push_back(test::encode_png({.width = 64, .height = 64, .color = test::PngColor::kGrey},
+                                       std::vector<std::uint16_t>(64 * 64, level)));
+  }
+  const test::Bytes bytes = test::matroska_of_png(64, 64, packets, -100);
+  const std::vector<Image> frames = decode_all(in_memory(bytes), always({0, 1, 2}));
+  ASSERT_EQ(frames.size(), 3);
+  for (std::size_t i = 0; i < 3; ++i) EXPECT_EQ(frames[i].rgb[0], 50 * (i + 1));
+}
+
 TEST_F(VideoTest, RefusesLargerFramesThanTheStreamNamesBeforeTheyAreDecoded) {
   const std::vector<test::Bytes> packets{grey_png(64), claiming(grey_png(64), 16'000, 16'000)};
   const test::Bytes bytes = test::matroska_of_png(64, 64, packets);

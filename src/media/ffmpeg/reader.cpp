@@ -191,7 +191,9 @@ bool Reader::next(AVPacket& packet) {
     FOVEA_CHECK(read != AVERROR(ENOMEM), kOutOfMemory, video_.name, ": out of memory");
     if (read < 0) return false;
     note_end(packet);
-    if (packet.stream_index == stream_->index) return true;
+    if (packet.stream_index != stream_->index) continue;
+    if (!first_at_) first_at_ = packet.pos;
+    return true;
   }
 }
 
@@ -233,7 +235,15 @@ bool Reader::seek_start() {
   if ((format_->iformat->flags & AVFMT_TS_DISCONT) != 0)
     return false;  // no timestamp names a place
   const std::int64_t start = stream_->start_time == AV_NOPTS_VALUE ? 0 : stream_->start_time;
-  const int done = av_seek_frame(format_.get(), stream_->index, start, AVSEEK_FLAG_BACKWARD);
+  if (!seek_to(start)) return false;
+  // An index may lack the first packet: FFmpeg's of Matroska has no times below 0.
+  const Packet packet(av_packet_alloc());
+  FOVEA_CHECK(packet != nullptr, kOutOfMemory, video_.name, ": out of memory");
+  return next(*packet) && packet->pos == first_at_ && seek_to(start);
+}
+
+bool Reader::seek_to(std::int64_t time) {
+  const int done = av_seek_frame(format_.get(), stream_->index, time, AVSEEK_FLAG_BACKWARD);
   rethrow();
   return done >= 0;
 }

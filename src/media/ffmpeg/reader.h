@@ -3,6 +3,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <exception>
+#include <optional>
 #include <string>
 
 #include "fovea/options.h"
@@ -47,8 +48,9 @@ class Reader {
   [[nodiscard]] double missing_seconds() const;
   /// Whether the format allows a stream to begin between two key frames.
   [[nodiscard]] bool may_begin_anywhere() const;
-  /// Goes back to the first packet. Where timestamps may jump, as in MPEG-TS and Ogg, or it cannot
-  /// seek, it opens the container again: stream() is another one then. @throws as the constructor.
+  /// Goes back to the first packet. Where timestamps may jump, as in MPEG-TS and Ogg, or seeking
+  /// does not lead there, it opens the container again: stream() is another one then. @throws as
+  /// the constructor.
   void rewind();
   [[nodiscard]] AVStream& stream() const noexcept { return *stream_; }
 
@@ -62,6 +64,7 @@ class Reader {
   void open();
   void find_stream();
   [[nodiscard]] bool seek_start();
+  [[nodiscard]] bool seek_to(std::int64_t time);
   [[nodiscard]] bool is_format(const char* name) const;
   void note_end(const AVPacket& packet);
   void check_stream(const AVStream& stream) const;
@@ -74,8 +77,9 @@ class Reader {
   std::exception_ptr failure_;       // of a callback: exceptions must not pass through C frames
   Io io_;
   FormatContext format_;
-  AVStream* stream_ = nullptr;  // inside format_
-  std::int64_t end_us_ = 0;     // of the packets read, of all streams
+  AVStream* stream_ = nullptr;            // inside format_
+  std::optional<std::int64_t> first_at_;  // place of the first packet in the file
+  std::int64_t end_us_ = 0;               // of the packets read, of all streams
 };
 
 }  // namespace fovea::media::ffmpeg
