@@ -231,6 +231,19 @@ TEST_F(DamagedVideoTest, ATransportStreamBeginsWithItsFirstKeyFrame) {
   expect_equal(outcome.frames, frames_of(whole, from_to(12, 24)));
 }
 
+// Its first block, whose frame the next ones refer to, is nothing.
+TEST_F(DamagedVideoTest, MatroskaBeginsWithItsFirstKeyFrame) {
+  constexpr std::size_t kFirstBlockAt = 380;
+  constexpr std::uint8_t kVoid = 0xEC;
+  Bytes bytes = video("ramp_vp8.webm");
+  const std::vector<Image> whole = decode_readable(bytes).frames;
+  bytes[kFirstBlockAt] = kVoid;
+  const Outcome outcome = decode_readable(bytes);
+  EXPECT_EQ(outcome.info.num_frames, 13);
+  EXPECT_EQ(outcome.times_asked, 1);
+  expect_equal(outcome.frames, {whole.end() - 13, whole.end()});
+}
+
 TEST_F(DamagedVideoTest, ALimitOnMemoryIsNoDamage) {
   const MediaLimits exact{.max_item_bytes = frame_bytes(96, 64)};
   test::expect_error(ErrorCode::kInvalidArgument, "max_item_bytes",

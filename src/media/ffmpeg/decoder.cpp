@@ -29,8 +29,8 @@ constexpr int kCodedMargin = 256;  // more than codecs and allocators round a si
 /// The contents of a stream, as its packets have them.
 struct Content {
   VideoInfo info;
-  /// A transport stream may begin anywhere: whether a key frame is there. Packets before the
-  /// first one are of no use.
+  /// A stream that was cut out of another one may begin anywhere: whether a key frame is there.
+  /// Packets before the first one are of no use.
   bool begins_at_key = false;
 };
 

@@ -229,7 +229,7 @@ std::int64_t Reader::listed_after(std::int64_t num_read) const {
   return count;
 }
 
-bool Reader::may_begin_anywhere() const { return is_format("mpegts"); }
+bool Reader::may_begin_anywhere() const { return is_format("mpegts") || is_format("matroska"); }
 
 bool Reader::seek_start() {
   if ((format_->iformat->flags & AVFMT_TS_DISCONT) != 0)
