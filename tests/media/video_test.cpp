@@ -106,6 +106,13 @@ TEST_F(VideoTest, UsesTheColourMatrixOfTheStream) {
   EXPECT_LT(blue, 10);
 }
 
+TEST_F(VideoTest, RefusesAColourMatrixThatNothingConverts) {
+  const auto bytes = video("ycgco_h264.mp4");
+  test::expect_error(ErrorCode::kUnsupported,
+                     "clip: no conversion to RGB from the colour matrix ycgco",
+                     [&] { (void)decode_all(in_memory(bytes), always({0})); });
+}
+
 // ramp_cut.mp4 is ramp_h264.mp4 from frame 11 on, cut without decoding: the frames before are still
 // in the file, and its edit list hides them.
 TEST_F(VideoTest, AnEditListHidesFramesFromTheSampler) {

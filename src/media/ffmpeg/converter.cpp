@@ -31,6 +31,11 @@ void turn_once(const Image& image, Image& turned) {
   }
 }
 
+/// Whether a matrix is like one that swscale has coefficients of: it takes BT.601 for all others.
+bool is_convertible(AVColorSpace matrix) {
+  return matrix != AVCOL_SPC_YCGCO && matrix != AVCOL_SPC_SMPTE2085 && matrix != AVCOL_SPC_ICTCP;
+}
+
 }  // namespace
 
 int quarter_turns(const AVStream& stream) {
@@ -71,6 +76,9 @@ void Converter::prepare(const AVFrame& frame) {
       frame.width, frame.height, AV_PIX_FMT_RGB24, SWS_BICUBIC, nullptr, nullptr, nullptr));
   FOVEA_CHECK(scaler_ != nullptr, kUnsupported, name_, ": no conversion to RGB from ",
               av_get_pix_fmt_name(static_cast<AVPixelFormat>(frame.format)));
+  FOVEA_CHECK(is_convertible(frame.colorspace), kUnsupported, name_,
+              ": no conversion to RGB from the colour matrix ",
+              av_color_space_name(frame.colorspace));
   // The stream's matrix; BT.601 where it does not say, as swscale assumes.
   const int matrix = frame.colorspace == AVCOL_SPC_UNSPECIFIED ? SWS_CS_DEFAULT : frame.colorspace;
   const int* const from = sws_getCoefficients(matrix);

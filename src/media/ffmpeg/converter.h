@@ -21,7 +21,8 @@ class Converter {
 
   /// @param index of the frame, for messages. @return the image, until the next call.
   /// @throws Error(kCorruptData) if the size is not that of the first frame, before anything is
-  /// converted; Error(kUnsupported) if there is no conversion from the format of the frame.
+  /// converted; Error(kUnsupported) if there is no conversion from the format of the frame, or from
+  /// its colour matrix.
   [[nodiscard]] const Image& convert(const AVFrame& frame, std::int64_t index);
 
  private:
