@@ -41,7 +41,8 @@ void Call::fail(Item& item, const Error& error) const {
 std::optional<Error> Call::lacks_room(const Item& item, std::int64_t rows) const {
   std::optional<Error> error = item.target.lacks_room(rows, item.media->name);
   const bool is_asked = !error && !item.plan && !is_finished(*item.media) && how.has_room;
-  if (is_asked && !how.has_room(*item.media, rows)) {
+  // An item that was refused has no pixels: that there is room by now does not help it.
+  if (is_asked && (item.prepared.lacks_room || !how.has_room(*item.media, rows))) {
     error.emplace(ErrorCode::kUnavailable,
                   cat(item.media->name, ": there is no room for its ", rows, " rows"));
   }

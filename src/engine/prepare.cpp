@@ -329,7 +329,7 @@ class Preparation {
     const ItemPlan wanted = plan_of_units(plan, use_.ahead.units);
     const std::int64_t rows = final_rows(wanted, context_.pruning);
     if (use_.has_room != nullptr && !use_.has_room(rows)) {
-      throw Unprepared{{.item = {.plan = plan}, .times = result_.times}};
+      throw Unprepared{{.item = {.plan = plan}, .times = result_.times, .lacks_room = true}};
     }
     constexpr std::size_t kAddressable = std::numeric_limits<std::int32_t>::max();
     const bool is_cut = context_.most_bytes > 0 && is_row_of_frames(plan);

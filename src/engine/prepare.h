@@ -32,8 +32,9 @@ struct PreparedMedia {
       timestamps;  ///< of the temporal patches of a video, ItemProcessor::timestamps
   StageTimes times;
   std::optional<Error> error;
-  bool postponed = false;  ///< the window has no room for the item, which is empty
-  bool is_long = false;    ///< it would hold more than PrepareContext::most_bytes, and is empty
+  bool postponed = false;   ///< the window has no room for the item, which is empty
+  bool is_long = false;     ///< it would hold more than PrepareContext::most_bytes, and is empty
+  bool lacks_room = false;  ///< PrepareUse::has_room has refused it: it has a plan and no pixels
 };
 
 /// What the items of an engine are prepared with; owns nothing.

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <filesystem>
 #include <fstream>
@@ -64,6 +65,20 @@ TEST_F(EngineTest, RowsHaveTheAskedType) {
     }
   }
   EXPECT_THROW((void)wide.at(wide.rows, 0), Error);
+}
+
+// Room may be there by the time at which the item would go to the tower.
+TEST_F(EngineTest, DoesNotEncodeAnItemThatWasNotDecodedForWantOfRoom) {
+  const MediaItem image = test_image(64, 64, 1);  // by itself it comes without a plan
+  std::atomic<int> asked = 0;
+  EncodeOptions how{.on_error = OnError::kSkip};
+  how.has_room = [&](const MediaItem&, std::int64_t) { return asked++ > 0; };
+  const Embedding refused = engine_.encode({&image, 1}, how).front();
+  ASSERT_TRUE(refused.error);
+  EXPECT_EQ(refused.error->code(), ErrorCode::kUnavailable);
+  EXPECT_TRUE(refused.data.empty());
+  EXPECT_EQ(asked, 1);
+  EXPECT_EQ(engine_.encode({&image, 1}, how).front().data, engine_.encode({&image, 1})[0].data);
 }
 
 TEST_F(EngineTest, ImagesAndVideosShareABatchInOrder) {
