@@ -52,8 +52,8 @@ RowCache::Tier* RowCache::find_for(Claim& claim) {
   for (Tier& tier : tiers_) {
     const Entries::Entry* const entry = tier.entries.pin(claim.key_);
     if (entry == nullptr) continue;
+    claim.is_pinned_ = true;  // before the copy, which may find no memory
     claim.rows_ = entry->value;
-    claim.is_pinned_ = true;
     claim.turn_ = Turn::kRead;
     claim.use_ = CacheUse::kHit;
     return &tier;

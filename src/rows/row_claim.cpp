@@ -168,12 +168,13 @@ bool RowCache::Claim::fill(Device& device, Stream& queue, const Embedding& item,
   store_part(device, queue, rows, 0);
   queue.synchronize();  // the caller's memory is free again
   const Place place = std::exchange(place_, {});
-  const std::lock_guard lock(cache_->mutex_);
   rows_->slot = place.slot;
+  std::optional<Rows> for_others = rows_;
+  const std::lock_guard lock(cache_->mutex_);
   place.tier->entries.put(key_, *rows_, cost_of(place.slot->bytes()));
-  place.tier->entries.pin(key_, flight_->waiting + 1);
+  place.tier->entries.pin(key_, flight_->waiting + 1);  // from here on nothing needs memory
   flight_->is_kept = is_pinned_ = true;
-  flight_->rows = rows_;
+  flight_->rows = std::move(for_others);
   cache_->end(key_, *flight_);
   flight_.reset();
   ++cache_->counts_.hits;
