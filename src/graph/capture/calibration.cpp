@@ -92,11 +92,12 @@ std::optional<GraphTimes> time_graph(const GraphTimer& timer, const BudgetGraph&
   if (!full) return std::nullopt;
   GraphCapacity low = graph.smallest();
   if (low == graph.capacity()) low.tokens /= 2;
+  const auto of_low = low.tokens > 0 ? time_load(timer, graph, low) : std::nullopt;
   return GraphTimes{.key = graph.key(),
                     .replay_ms = full->replay_ms,
                     .eager_ms = full->eager_ms,
                     .tokens = full->tokens,
-                    .low = time_load(timer, graph, low).value_or(GraphTimes::Load{}),
+                    .low = of_low.value_or(GraphTimes::Load{}),
                     .capacity = graph.capacity()};
 }
 

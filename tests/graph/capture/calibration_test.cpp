@@ -67,9 +67,10 @@ TEST(Calibration, EagerMayWinWhereTheGraphIsHalfEmpty) {
   for (const std::int64_t load : {54, 64, 70}) EXPECT_FALSE(eager_is_faster(times, load)) << load;
 }
 
-/// Times of the graph of 16 tokens, which takes as long as an eager run, on `model` whose clock is
+/// Times of the graph of a budget, which takes as long as an eager run, on `model` whose clock is
 /// read through `now_ms`.
-GraphTimes times_of_a_tie(const MockModel& model, const std::function<double()>& now_ms) {
+GraphTimes times_of_a_tie(const MockModel& model, const std::function<double()>& now_ms,
+                          std::int64_t budget = 16) {
   const auto kernels = make_cpu_kernels(CpuIsa::kPortable, 1);
   const auto device = make_cpu_device(1, *kernels);
   Lane lane(*device);
@@ -78,7 +79,7 @@ GraphTimes times_of_a_tie(const MockModel& model, const std::function<double()>&
   config.max_items = 4;
   config.max_seqs = 4;
   GraphSet graphs(model, config, lane);
-  const GraphKey key{.budget = 16};
+  const GraphKey key{.budget = budget};
   const auto captured = graphs.ensure({&key, 1});
   return *time_graph(
       {.model = model, .lane = lane, .memory = graphs.memory(), .eager = eager, .now_ms = now_ms},
@@ -103,6 +104,17 @@ TEST(Calibration, EveryEagerRunPaysForItsSizing) {
   const GraphTimes times = times_of_a_tie(model, [&] { return *clock; });
   EXPECT_EQ(times.replay_ms, 16);
   EXPECT_EQ(times.eager_ms, 16 + 5 + 5);
+}
+
+TEST(Calibration, AGraphOfOneTokenIsTimedAtThatLoadAlone) {
+  const auto clock = std::make_shared<double>(0);
+  const MockModel model({.clock_ms = clock});
+  const GraphTimes times = times_of_a_tie(
+      model, [&] { return *clock; }, 1);
+  EXPECT_EQ(times.tokens, 1);
+  EXPECT_EQ(times.replay_ms, 1);
+  EXPECT_EQ(times.low.tokens, 0);
+  EXPECT_FALSE(eager_is_faster(times, 1));
 }
 
 TEST(Calibration, CostsAreMeasuredTimesAndProportionalElsewhere) {
