@@ -1,6 +1,7 @@
 // The parts of a manager, its graphs and its counters; graph_run.cpp runs items.
 #include <memory>
 
+#include "core/check.h"
 #include "graph/graph_manager_impl.h"
 
 namespace fovea {
@@ -19,7 +20,10 @@ GraphManager::Impl::Impl(const EncoderGraphModel& encoder, Device& device,
       batch_log(encoder.graph_spec(), device.properties().name, choices.log),
       warnings(choices.log),
       scratches([] { return std::make_unique<Scratch>(); }),
-      capture(encoder, config, options, runners) {}
+      capture(encoder, config, options, runners) {
+  FOVEA_CHECK(options.log_interval >= 1, kInvalidArgument,
+              "log_interval: expected at least 1, got ", options.log_interval);
+}
 
 GraphManager::GraphManager(const EncoderGraphModel& model, Device& device,
                            const GraphManagerOptions& options, TowerVersion<kTowerVersion>)

@@ -270,6 +270,16 @@ TEST(GraphManager, ABatchThatOverflowsItsInputsRunsEagerlyWithOneWarning) {
   EXPECT_EQ(log.count("input_too_small path=default buffer=pixel_values"), 1);  // warned once
 }
 
+TEST(GraphManager, LogsCountersEveryItemAtMost) {
+  GraphManagerOptions options = small_options();
+  for (const std::int64_t interval : {0, -1}) {
+    options.log_interval = interval;
+    expect_error(ErrorCode::kInvalidArgument,
+                 cat("log_interval: expected at least 1, got ", interval),
+                 [&] { MockHarness h = make_mock({}, options); });
+  }
+}
+
 TEST(GraphManager, BuffersTooSmallForAnEagerRunAreAnError) {
   MockHarness h = make_mock({.narrow_rows_by = 8});
   const Batch one = mock_batch(h.model, {{1, 8, 8}});
