@@ -17,8 +17,7 @@ class ItemDeadline {
   ItemDeadline(const std::string& name, std::chrono::milliseconds limit)
       : name_(name.empty() ? std::string_view("item") : std::string_view(name)),
         outer_(current_interrupt()),
-        deadline_(limit.count() > 0 ? Interrupt::Clock::now() + limit
-                                    : Interrupt::Clock::time_point::max()),
+        deadline_(deadline_after(limit)),
         interrupt_({}, deadline_, name_, outer_),
         scope_(&interrupt_) {}
 
@@ -36,6 +35,15 @@ class ItemDeadline {
   }
 
  private:
+  /// The end of the clock for a limit that reaches behind it, too.
+  [[nodiscard]] static Interrupt::Clock::time_point deadline_after(
+      std::chrono::milliseconds limit) noexcept {
+    constexpr auto kNone = Interrupt::Clock::time_point::max();
+    const auto now = Interrupt::Clock::now();
+    const auto most = std::chrono::floor<std::chrono::milliseconds>(kNone - now);
+    return limit.count() > 0 && limit < most ? now + limit : kNone;
+  }
+
   std::string_view name_;
   const Interrupt* outer_;
   Interrupt::Clock::time_point deadline_;

@@ -160,6 +160,12 @@ TEST_F(PrepareLimits, AnItemThatMissesItsDeadlineIsAnErrorOfTheItem) {
   EXPECT_THAT(late.error->what(), StartsWith("long: not done before its deadline"));
 }
 
+TEST_F(PrepareLimits, ADeadlineBehindTheEndOfTheClockIsNone) {
+  options_.limits.decode_deadline = std::chrono::milliseconds::max();
+  const PreparedMedia photo = prepare(image_file(photo_));
+  EXPECT_FALSE(photo.error) << photo.error->what();
+}
+
 TEST_F(PrepareLimits, WhatEndsTheCallIsNoErrorOfTheItem) {
   options_.limits.decode_deadline = std::chrono::minutes(1);
   std::stop_source source;
