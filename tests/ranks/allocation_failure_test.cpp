@@ -1,15 +1,35 @@
 // A group in which memory runs out, on one rank or in what carries its messages.
 #include <gtest/gtest.h>
 
+#include <filesystem>
+
 #include "ranks/mixed_items.h"
 #include "ranks/thread_group.h"
+#include "ranks/transport/address.h"
 #include "support/allocations.h"
 #include "support/golden.h"
+#include "support/temporary_directory.h"
 
 namespace fovea {
 namespace {
 
 using test::FailingAllocation;
+
+TEST(RanksWithoutMemory, RemoveWhatADeadGroupLeft) {
+  const test::TemporaryDirectory folder;
+  const std::string path = folder / "a_rendezvous_whose_name_takes_memory";
+  {
+    const ranks::Listener listener(ranks::parse_address("file://" + path));
+    std::filesystem::create_hard_link(path, folder / "kept");
+  }
+  std::filesystem::rename(folder / "kept", path);
+  const ranks::Address address = ranks::parse_address("file://" + path);
+  {
+    const FailingAllocation failing(1, FailingAllocation::Lasts::kForever);
+    ranks::remove_stale(address);
+  }
+  EXPECT_EQ(folder.entries(), 0U);
+}
 
 TEST(RanksWithoutMemory, EndACallAlike) {
   Engine engine = Engine::load(test::golden_folder("qwen3_vl", "model.safetensors"),

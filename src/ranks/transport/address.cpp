@@ -195,7 +195,8 @@ void remove_stale(const Address& address) noexcept {
   if (!address.is_file() || !is_socket(address.path)) return;
   sockaddr_un name{};
   name.sun_family = AF_UNIX;
-  std::ranges::copy(address.path.substr(0, sizeof(name.sun_path) - 1), name.sun_path);
+  const std::string_view path = address.path;  // copies take memory
+  std::ranges::copy(path.substr(0, sizeof(name.sun_path) - 1), name.sun_path);
   const FileDescriptor socket =
       try_connect(AF_UNIX, reinterpret_cast<const sockaddr*>(&name), sizeof name, Clock::now());
   if (!socket.is_open() && errno == ECONNREFUSED) (void)unlink(address.path.c_str());
