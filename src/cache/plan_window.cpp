@@ -1,8 +1,10 @@
 // Which items a window of a prompt needs: the scheduler's side of the encoder cache.
 #include <algorithm>
+#include <limits>
 #include <unordered_map>
 
 #include "core/boundary.h"
+#include "core/check.h"
 #include "fovea/encoder_cache.h"
 
 namespace fovea {
@@ -14,6 +16,13 @@ IndexRange positions_in(const PlaceholderRange& placeholder, IndexRange window) 
   const std::int64_t begin = std::max(window.begin - placeholder.offset(), std::int64_t{0});
   const std::int64_t end = std::min(window.end - placeholder.offset(), placeholder.length());
   return {begin, std::max(begin, end)};
+}
+
+void check_window(const CacheRequest& request, IndexRange window, std::int64_t look_ahead) {
+  FOVEA_CHECK(0 <= window.begin && window.begin <= window.end && 0 <= look_ahead &&
+                  look_ahead <= std::numeric_limits<std::int64_t>::max() - window.end,
+              kInvalidArgument, "request ", request.id, ": positions ", window.begin, " to ",
+              window.end, " with ", look_ahead, " behind them are no window");
 }
 
 /// The walk over the items of a request. The order of the questions is that of the reference: an
@@ -114,6 +123,7 @@ class Planner {
 
 WindowPlan plan_window(EncoderCache& cache, const CacheRequest& request, IndexRange window,
                        const WindowLimits& limits) try {
+  check_window(request, window, limits.look_ahead);
   return Planner(cache, request, window, limits).run();
 } catch (...) {
   rethrow_as_error();

@@ -2,8 +2,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <limits>
+
 #include "cache/requests.h"
 #include "fovea/encoder_cache.h"
+#include "support/expect_error.h"
 
 namespace fovea {
 
@@ -286,6 +289,21 @@ TEST_F(Preemption, LetsAnotherRequestEvictThem) {
   EXPECT_EQ(resumed, expected({}, 0, 100));
   EXPECT_EQ(resumed.rows_waited_for, 6);
   EXPECT_EQ(state_of(cache_), (CacheState{1, 5, {"b"}})) << "b gains no holder";
+}
+
+TEST(PlanWindow, RefusesWhatIsNoWindow) {
+  EncoderCache cache(100);
+  const CacheRequest request{"r", {item_at("a", 4, 4)}};
+  const auto refuse = [&](IndexRange positions, const WindowLimits& limits) {
+    expect_error(ErrorCode::kInvalidArgument,
+                 "request r: ", [&] { (void)plan_window(cache, request, positions, limits); });
+  };
+  refuse({8, 4}, kBudget100);
+  refuse({-4, 8}, kBudget100);
+  refuse(window(0, 8), {.compute_budget = 100, .look_ahead = -1});
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  refuse(window(0, 8), {.compute_budget = 100, .look_ahead = kMost});
+  EXPECT_EQ(state_of(cache), (CacheState{100, 100, {}}));
 }
 
 TEST(FindDeadlock, SaysWhatIsMissingWhenNobodyMoves) {
