@@ -16,6 +16,9 @@ std::size_t part_bytes(const EmbeddingsView& target, RowDType dtype) {
 
 /// Do the rows fit the target?
 void check_merge(const GatheredRows& gathered, const EmbeddingsView& target) {
+  FOVEA_CHECK(target.hidden >= 0 && target.levels >= 0, kInvalidArgument,
+              "rows do not fit embeddings of ", target.hidden, " with ", target.levels,
+              " deepstack levels");
   std::int64_t num_rows = 0;
   for (const RowsView& rows : gathered.rows) {
     FOVEA_CHECK(rows.width == target.hidden * (1 + target.levels), kInvalidArgument, "rows of ",

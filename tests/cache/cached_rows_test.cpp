@@ -143,6 +143,22 @@ TEST(MergeRows, RefusesRowsOfAnotherWidth) {
   });
 }
 
+TEST(MergeRows, RefusesSizesBelowNothing) {
+  const Floats rows{1, 2, 3};
+  Floats memory(8, 9.0f);
+  EmbeddingsView target = target_of(memory, 2);
+  target.deepstack = target.data;
+  target.levels = -2;
+  target.hidden = -3;  // -3 x (1 - 2) elements are 3
+  expect_error(ErrorCode::kInvalidArgument, "embeddings of -3 with -2 deepstack levels", [&] {
+    merge_rows({.rows = {view_of(rows, 3)}, .is_embed = mask_of("0100")}, target);
+  });
+  target.hidden = 2;
+  expect_error(ErrorCode::kInvalidArgument, "embeddings of 2 with -2 deepstack levels",
+               [&] { merge_rows({.rows = {}, .is_embed = mask_of("0000")}, target); });
+  EXPECT_EQ(memory, Floats(8, 9.0f));
+}
+
 TEST(ScatterRows, IsUndoneByCompactRows) {
   for (const std::string mask : {"01011", "1111", "000", "1", ""}) {
     const PlaceholderRange placeholder(3, std::ssize(mask), mask_of(mask));
