@@ -69,6 +69,8 @@ Load load_of(std::span<const PlannedItem> items, const BatcherOptions& options) 
 void check_request(bool has_items, const EncodeOptions& how, const Batcher::Done& done) {
   FOVEA_CHECK(has_items, kInvalidArgument, "a request without items");
   FOVEA_CHECK(!how.progress, kInvalidArgument, "a request has no progress of its own");
+  FOVEA_CHECK(how.copies.empty(), kInvalidArgument,
+              "a request has no destinations, and no copies of them");
   FOVEA_CHECK(done != nullptr, kInvalidArgument, "a request without a callback");
 }
 

@@ -139,6 +139,8 @@ TEST_F(BatcherTest, RefusesWhatIsNoRequest) {
   refuse({}, {}, done);
   refuse({noise(32, 32, 1)}, {.progress = [](std::int64_t, std::int64_t) {}}, done);
   refuse({noise(32, 32, 1)}, {}, nullptr);
+  const std::vector<Destinations> copies(1);
+  refuse({noise(32, 32, 1)}, {.copies = copies}, done);
   for (const BatcherOptions& options : {BatcherOptions{.max_items = 0},
                                         {.max_bytes = -1},
                                         {.max_rows = 0},
