@@ -26,8 +26,10 @@ BatcherOptions complete(BatcherOptions options, const Engine& engine) {
   FOVEA_CHECK(options.max_batch_items >= 0 && options.max_batch_rows >= 0, kInvalidArgument,
               "a batch has at least 1 item and row, got ", options.max_batch_items, " and ",
               options.max_batch_rows);
-  FOVEA_CHECK(options.max_delay.count() >= 0, kInvalidArgument, "a delay of ",
-              options.max_delay.count(), " us");
+  constexpr std::chrono::hours kLongest{24 * 365};
+  FOVEA_CHECK(options.max_delay.count() >= 0 && options.max_delay <= kLongest, kInvalidArgument,
+              "the delay of a batch must be in [0 us, a year], got ", options.max_delay.count(),
+              " us");
   const PackingPlan graphs = engine.plan({});
   std::int64_t largest = 0;
   for (const std::vector<std::int64_t>& budgets : graphs.token_budgets) {

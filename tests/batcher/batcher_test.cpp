@@ -145,7 +145,8 @@ TEST_F(BatcherTest, RefusesWhatIsNoRequest) {
                                         {.max_bytes = -1},
                                         {.max_rows = 0},
                                         {.max_batch_rows = -1},
-                                        {.max_delay = std::chrono::milliseconds(-1)}}) {
+                                        {.max_delay = std::chrono::milliseconds(-1)},
+                                        {.max_delay = std::chrono::microseconds::max()}}) {
     EXPECT_THROW(Batcher(engine_, options), Error);
   }
 }
