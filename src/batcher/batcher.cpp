@@ -2,6 +2,8 @@
 #include "fovea/batcher.h"
 
 #include <algorithm>
+#include <limits>
+#include <optional>
 #include <utility>
 
 #include "batcher/scheduler.h"
@@ -56,14 +58,27 @@ Load load_of(std::span<const MediaItem> items) noexcept {
   return load;
 }
 
-/// What the request takes. Rows of a video in a container, which nobody knows, count as more than a
-/// batch has, so that nobody waits for it; those of what the engine will refuse as none.
+/// Adds rows to others, as far as 64 bits count them. @param rows as callers say: any number.
+void add_rows(std::int64_t rows, std::int64_t& sum) noexcept {
+  sum += std::clamp<std::int64_t>(rows, 0, std::numeric_limits<std::int64_t>::max() - sum);
+}
+
+/// The load of a request. Rows of a video in a container, which no header tells, count as more than
+/// a batch has, so that no other waits for it, but keep no request out for good; those of what the
+/// engine will refuse as none.
 Load load_of(std::span<const PlannedItem> items, const BatcherOptions& options) {
   Load load{.items = std::ssize(items)};
+  std::int64_t unknown = 0;
   for (const PlannedItem& item : items) {
     load.bytes += static_cast<std::int64_t>(item.media().num_bytes());
-    load.rows += item.rows().value_or(is_container(item.media()) ? options.max_batch_rows + 1 : 0);
+    if (const std::optional<std::int64_t> rows = item.rows()) {
+      add_rows(*rows, load.rows);
+    } else if (is_container(item.media())) {
+      add_rows(options.max_batch_rows, unknown);
+      add_rows(1, unknown);
+    }
   }
+  add_rows(std::min(unknown, options.max_rows - load.rows), load.rows);
   return load;
 }
 

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <limits>
 #include <random>
 #include <thread>
 
@@ -102,6 +104,39 @@ TEST_F(BatcherTest, KnowsRowsFromHeaders) {
                      [&] { (void)batcher.submit({noise(640, 480, 1)}); });
   EXPECT_EQ(batcher.stats().refused, 1);
   EXPECT_EQ(batcher.submit({noise(64, 64, 1)}).rows.get().size(), 1u);
+}
+
+TEST_F(BatcherTest, NoItemMakesRoomForAnother) {
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  const auto claims = [](std::int64_t rows) {
+    return precomputed_rows(std::vector<std::uint8_t>{}, RowDType::kFloat32, rows, 1, "claims");
+  };
+  Batcher batcher(engine_, {.max_rows = 100});
+  const auto refuse = [&](std::vector<MediaItem> items) {
+    test::expect_error(ErrorCode::kInvalidArgument, " rows, the batcher holds at most 100",
+                       [&] { (void)batcher.submit(std::move(items)); });
+  };
+  refuse({claims(-1000), noise(640, 480, 1)});
+  refuse({claims(kMost), claims(kMost)});
+  EXPECT_EQ(batcher.stats().refused, 2);
+}
+
+TEST_F(BatcherTest, HasRoomForAVideoWhoseRowsNobodyKnows) {
+  const MediaItem video = video_path(FOVEA_TEST_SOURCE_DIR "/tests/media/videos/ramp_h264.mp4");
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  for (const BatcherOptions& options : {BatcherOptions{.max_rows = 1000, .max_batch_rows = 2000},
+                                        {.max_rows = kMost, .max_batch_rows = kMost},
+                                        {.max_rows = 1000, .max_batch_rows = 600}}) {
+    Batcher batcher(engine_, options);
+    std::atomic<std::int64_t> replies = 0;
+    const Batcher::Done done = [&](const BatchReply&) { ++replies; };
+    EXPECT_NO_THROW((void)batcher.submit(std::vector{video, video}, {}, done));
+    const BatcherStats stats = batcher.stats();
+    EXPECT_GE(stats.rows, 0);
+    EXPECT_LE(stats.rows, options.max_rows);
+    batcher.drain();
+    EXPECT_EQ(replies, 1);
+  }
 }
 
 TEST_F(BatcherTest, EncodesPlannedItemsAndPlansOthersOnce) {
