@@ -247,7 +247,6 @@ void GraphManager::Impl::find_copies(Run& run) {
     selection.progress.push_back({.runs = {}, .to_come = copies});
     if (!run.how.uses.empty()) run.how.uses[selection.indices[place]].units_reused = copies;
   }
-  stats.count_reused(reuse.num_copies());
 }
 
 void GraphManager::Impl::run_batch(Run& run, const SubBatch& plan, Forced forced) {
@@ -339,6 +338,7 @@ void GraphManager::Impl::assemble_copies(Run& run, ExecContext& ctx, PathId path
         const ItemPart to{selection.items[place], path, copy.to.index, 1};
         const TensorView out = rows_of(run, place);
         model.assemble(ctx, path, of_unit, {&to, 1}, {&out, 1});
+        stats.count_reused_unit();
         selection.progress[place].runs.add(path, miss);
         advance(run, place);
       }

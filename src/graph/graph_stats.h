@@ -52,7 +52,7 @@ class GraphStats {
   void count_item(const ItemRuns& runs);
   void count_skipped(std::int64_t items) { skipped_ += items; }
   void count_sub_batch() { ++sub_batches_; }
-  void count_reused(std::int64_t units) { units_reused_ += units; }
+  void count_reused_unit() { ++units_reused_; }
   void count_replay(PathId path, std::span<const ItemPart> parts, std::int64_t capacity);
   void count_eager(PathId path);
 

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "graph/harness.h"
+#include "support/expect_error.h"
 #include "support/property.h"
 
 namespace fovea {
@@ -168,6 +169,23 @@ TEST(UnitReuseInManager, ACopyCountsAsWhatItIsACopyOf) {
   h.expect_right(Batch({3, h.model.make_item({1, 18, 18}, 3)}));  // oversized
   EXPECT_EQ(h.manager.stats().graph_misses, 3);
   EXPECT_EQ(h.manager.stats().miss_reasons.at("oversized"), 3);
+}
+
+TEST(UnitReuseInManager, CountsCopiesWhoseRowsAreThere) {
+  int left = 2;  // sub-batches until memory runs out
+  const auto run_out = [&] {
+    if (--left == 0) throw Error(ErrorCode::kOutOfMemory, "no memory");
+  };
+  MockHarness h = make_mock({.before_fill = run_out}, unit_options());
+  std::vector<PreparedItem> items(3, h.model.make_item({1, 4, 4}, 3));
+  items.resize(5, h.model.make_item({1, 18, 18}, 4));  // a sub-batch of its own
+  const Batch batch(std::move(items));
+  expect_error(ErrorCode::kOutOfMemory, "no memory", [&] { (void)h.encode(batch); });
+  EXPECT_EQ(h.manager.stats().graph_misses, 3);
+  EXPECT_EQ(h.manager.stats().units_reused, 2);
+  h.expect_right(batch);
+  EXPECT_EQ(h.manager.stats().graph_misses, 3 + 5);
+  EXPECT_EQ(h.manager.stats().units_reused, 2 + 3);
 }
 
 TEST(UnitReuseInManager, TheSwitchTurnsItOff) {
