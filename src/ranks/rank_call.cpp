@@ -57,7 +57,7 @@ void RankCall::on_all_ranks(const std::function<void()>& work) {
   if (failure && failure->code() == ErrorCode::kDevice && ends_with_device_) ranks_.abort(*failure);
   if (failure) ranks_.raise();
   const std::optional<Error> first = agree(ranks_, failure);
-  if (callers) std::rethrow_exception(callers);
+  if (callers) throw ThrownByCaller{callers};
   if (first) throw SharedFailure{*first};
 }
 

@@ -2,12 +2,14 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <new>
 #include <span>
 #include <string_view>
 #include <vector>
 
+#include "core/boundary.h"
 #include "engine/row_gather.h"
 #include "fovea/communicator.h"
 #include "fovea/embedding.h"
@@ -25,7 +27,7 @@ struct SharedFailure {
 };
 
 /// A call on one rank: what encode_on_ranks does wherever rows go. The steps throw SharedFailure,
-/// what the caller's own functions throw, and what ends the group.
+/// ThrownByCaller, and what ends the group.
 class RankCall {
  public:
   using Encode =
@@ -96,13 +98,16 @@ class RankCall {
 };
 
 /// Runs a call. A failure that not all ranks know of ends the group, because others wait for this
-/// rank. @throws Error, and what functions of the caller throw.
+/// rank; what a function of the caller has thrown, whatever it is, is none.
+/// @throws Error, and what functions of the caller throw.
 template <class Run>
 std::vector<Embedding> run_call(Communicator& ranks, const Run& run) {
   try {
     return run();
   } catch (const SharedFailure& failure) {
     throw Error(failure.error);
+  } catch (const ThrownByCaller& thrown) {
+    std::rethrow_exception(thrown.exception);
   } catch (const Error& error) {
     ranks.abort(error);  // throws what ended the group, if something has
     throw;

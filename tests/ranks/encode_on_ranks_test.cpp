@@ -6,6 +6,7 @@
 
 #include <atomic>
 #include <filesystem>
+#include <new>
 
 #include "ranks/golden_engine.h"
 #include "ranks/mixed_items.h"
@@ -227,6 +228,27 @@ TEST_F(FailingRanks, HandOnWhatACallerThrows) {
   for (const std::size_t other : {std::size_t{0}, std::size_t{2}}) {
     ASSERT_TRUE(errors[other]);
     EXPECT_STREQ(errors[other]->what(), "rank 1: a function of the caller has thrown an exception");
+  }
+}
+
+// It is the caller's memory that has run out, not that of the group.
+TEST_F(FailingRanks, GoOnAfterACallerRanOutOfMemory) {
+  std::atomic<int> thrown = 0;
+  const auto errors = on_ranks(group_, [&](Communicator& ranks) {
+    EncodeOptions options;
+    const auto fail = [](std::int64_t, std::int64_t) { throw std::bad_alloc(); };
+    if (ranks.rank() == 1) options.progress = fail;
+    try {
+      (void)encode_on_ranks(engine_, ranks, items_, options);
+    } catch (const std::bad_alloc&) {
+      ++thrown;
+    }
+  });
+  EXPECT_EQ(thrown, 1);
+  EXPECT_FALSE(errors[1]);
+  for (const auto& error : on_ranks(
+           group_, [&](Communicator& ranks) { (void)encode_on_ranks(engine_, ranks, items_); })) {
+    EXPECT_FALSE(error) << error->what();
   }
 }
 
