@@ -1,9 +1,13 @@
 // Names of rows: equal keys, equal bits.
 #include "rows/content_key.h"
 
-#include <nlohmann/json.hpp>
+#include <algorithm>
+#include <utility>
+#include <vector>
 
 #include "core/check.h"
+#include "core/json.h"
+#include "core/json_writer.h"
 
 namespace fovea {
 
@@ -17,6 +21,41 @@ std::string little_endian(std::uint64_t value) {
   return bytes;
 }
 
+/// Appends JSON with the members of all objects in the order of their names.
+void append_canonical(std::string& out, const JsonView& value) {
+  const char* separator = "";
+  if (value.is_object()) {
+    std::vector<std::pair<std::string_view, JsonView>> members;
+    for (std::size_t i = 0; i < value.num_members(); ++i) {
+      members.emplace_back(value.key(i), value.member(i));
+    }
+    std::ranges::sort(members, {}, [](const auto& member) { return member.first; });
+    out += '{';
+    for (const auto& [name, member] : members) {
+      out += std::exchange(separator, ",");
+      append_json(out, name);
+      out += ':';
+      append_canonical(out, member);
+    }
+    out += '}';
+  } else if (value.is_array()) {
+    out += '[';
+    for (std::size_t i = 0; i < value.num_elements(); ++i) {
+      out += std::exchange(separator, ",");
+      append_canonical(out, value.element(i));
+    }
+    out += ']';
+  } else {
+    value.append_to(out);
+  }
+}
+
+std::string canonical(std::string_view json) {
+  std::string text;
+  append_canonical(text, JsonDocument::parse_borrowed(json, "options", {}).root());
+  return text;
+}
+
 }  // namespace
 
 ContentKey::ContentKey(const ContentFields& fields, std::uint64_t content_bytes)
@@ -24,7 +63,7 @@ ContentKey::ContentKey(const ContentFields& fields, std::uint64_t content_bytes)
   hash_.add(kMagic);
   add_text(1, fields.model);
   add_text(2, to_string(fields.modality));
-  add_text(3, nlohmann::json::parse(fields.options).dump());
+  add_text(3, canonical(fields.options));
   if (!fields.adapter.empty()) add_text(4, fields.adapter);
   std::string shape;
   for (const std::uint64_t extent : fields.shape) shape += little_endian(extent);

@@ -16,6 +16,7 @@
 #include <span>
 #include <string>
 #include <thread>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -292,6 +293,47 @@ TEST(AllocationFailureInDestructors, IsNone) {
   engine.reset();
   file.reset();
 }
+
+/// Rows of some calls in an encoder cache, in host memory, in that of the device, or moving from
+/// the one to the other, as neither holds the rows of a call.
+class AllocationFailureOfACache
+    : public ::testing::TestWithParam<std::pair<std::int64_t, std::int64_t>> {};
+
+TEST_P(AllocationFailureOfACache, LeavesNoRowsThatNobodyCanEvict) {
+  const World world;
+  EngineOptions options = world.cpu;
+  std::tie(options.encoder_device_cache_size, options.encoder_cache_bytes) = GetParam();
+  Engine engine = Engine::load(world.model, options);
+  std::vector<MediaItem> items = world.items;
+  items.push_back(items.back());
+  const std::vector<Embedding> expected = engine.encode(items, {.use_cache = false});
+  std::int64_t num_failed = 0;
+  bool happened = true;
+  for (std::int64_t nth = 1; happened; nth += 1 + nth / 16) {
+    {
+      const FailingAllocation failing(nth, FailingAllocation::Lasts::kOnce);
+      try {
+        (void)engine.encode(items);
+      } catch (const Error&) {
+        ++num_failed;
+      }
+      happened = failing.happened();
+    }
+    const EncoderCacheStats stats = engine.stats().encoder_cache;
+    ASSERT_EQ(stats.freeable_bytes, stats.bytes) << nth;
+    ASSERT_EQ(stats.waiting, 0) << nth;
+    const std::vector<Embedding> rows = engine.encode(items);
+    for (std::size_t i = 0; i < rows.size(); ++i) ASSERT_EQ(rows[i].data, expected[i].data) << nth;
+  }
+  EXPECT_GT(num_failed, 10);
+  const bool is_small =
+      options.encoder_device_cache_size < 1 << 20 && options.encoder_cache_bytes < 1 << 20;
+  EXPECT_EQ(engine.stats().encoder_cache.device.evictions > 0, is_small);
+}
+
+INSTANTIATE_TEST_SUITE_P(In, AllocationFailureOfACache,
+                         ::testing::Values(std::pair(0, 1 << 26), std::pair(1 << 26, 0),
+                                           std::pair(40'000, 80'000)));
 
 INSTANTIATE_TEST_SUITE_P(Of, AllocationFailure, ::testing::ValuesIn(public_calls()),
                          [](const auto& test) { return test.param.name; });

@@ -58,6 +58,21 @@ TEST(ContentKey, IsTheHashOfTaggedFields) {
   EXPECT_EQ(key_of(fields, ""), test::sha256_hex(input));
 }
 
+TEST(ContentKey, MakesJsonCanonical) {
+  constexpr std::string_view kOptions =
+      R"( {"fps": 2.0, "b": {"d": 1.50, "c": [2, {"f": null, "e": true}]}, "a": "\u00e9\n\u001f"} )";
+  const std::string canonical =
+      R"({"a":"\u00e9\n\u001f","b":{"c":[2,{"e":true,"f":null}],"d":1.5},"fps":2.0})";
+  std::string input = std::string("fovea-ec-key-v2\0\1\2\0\0\0\0\0\0\0m0", 27) +
+                      std::string("\2\5\0\0\0\0\0\0\0image\3", 15);
+  std::string text = canonical;
+  text.replace(text.find("\\u00e9"), 6, "\u00e9");  // UTF-8
+  input += static_cast<char>(text.size()) + std::string(7, '\0') + text;
+  input += std::string("\7\0\0\0\0\0\0\0\0", 9);
+  EXPECT_EQ(key_of({.model = "m0", .options = kOptions}, ""),
+            test::sha256_hex(std::vector<std::uint8_t>(input.begin(), input.end())));
+}
+
 TEST(ContentKey, TellsAnAdapterFromNone) {
   EXPECT_EQ(key_of({.model = "m0", .adapter = "lora-7"}, "hello"),
             "873bfdfe3d71e7323aa6e2e0d8905f1cd04bbd1d3ba2ea2afd789347f4104da0");

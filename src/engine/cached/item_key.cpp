@@ -3,12 +3,12 @@
 
 #include <sys/stat.h>
 
-#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "core/check.h"
 #include "core/file.h"
 #include "core/interrupt.h"
+#include "core/json_writer.h"
 #include "core/row_dtype.h"
 #include "engine/prepare/check_item.h"
 #include "fovea/option_table.h"
@@ -54,13 +54,16 @@ std::string hash_of_file(const InputFile& file) {
 /// fingerprint.
 std::string options_of(const KeyContext& context, const MediaItem& media) {
   const bool is_video = media.modality == Modality::kVideo;
-  nlohmann::json json = option_texts(context.options, {RowEffect::kMedia});
-  if (is_video) json["fps"] = media.fps;
-  if (const auto own = processing_of(context.processors, media); own && own->options != "{}") {
-    json["mm_processor_kwargs"] = own->options;
+  JsonObject json;
+  for (const auto& [name, text] : option_texts(context.options, {RowEffect::kMedia})) {
+    json.set(name, text);
   }
-  if (const auto* const grid = patch_grid(media)) json["grid_thw"] = *grid;
-  return json.dump();
+  if (is_video) json.set("fps", media.fps);
+  if (const auto own = processing_of(context.processors, media); own && own->options != "{}") {
+    json.set("mm_processor_kwargs", own->options);
+  }
+  if (const auto* const grid = patch_grid(media)) json.set("grid_thw", *grid);
+  return to_json_text(json);
 }
 
 /// The way of one item to its key.
@@ -196,7 +199,7 @@ std::string rows_key(const ItemKey& key, Modality modality, RowDType dtype,
   if (modality == Modality::kVideo) {
     texts.merge(option_texts(options, {RowEffect::kAfterTower}));
   }
-  const std::string json = nlohmann::json(texts).dump();
+  const std::string json = to_json_text(texts);
   return ContentKey({.model = key.text, .modality = modality, .options = json}, 0).hex();
 }
 
