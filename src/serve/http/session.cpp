@@ -151,6 +151,7 @@ void Session::drain() {
 void Session::abort() {
   is_aborted_ = true;
   if (state_ == SessionState::kWorking) {
+    stream_.set_deadline(Clock::now() + kLastReply);  // of a piece that the client does not take
     changed_->notify();
   } else {
     stream_.close();
@@ -360,8 +361,12 @@ bool Session::may_go_on(const Transaction& now) const {
          (now.received == Received::kAll || is_cheap);
 }
 
+milliseconds Session::reply_timeout() const {
+  return is_aborted_ ? kLastReply : options_.reply_idle_timeout;
+}
+
 ReplyPace Session::pace() const {
-  return {.idle_timeout = is_aborted_ ? kLastReply : options_.reply_idle_timeout,
+  return {.idle_timeout = reply_timeout(),
           .floor = RateFloor(options_.min_reply_rate, options_.rate_grace, options_.rate_window,
                              Clock::now())};
 }
@@ -436,14 +441,14 @@ Awaitable<bool> Session::relay(ReplyStream& body, Transaction& now, bool in_chun
       // Not in one expression, whose temporary GCC 12 would destroy twice.
       std::string bytes = std::move(piece.bytes);
       if (in_chunks) bytes = chunk_of(bytes);
-      co_await write_piece(stream_, options_.reply_idle_timeout, std::move(bytes));
+      co_await write_piece(stream_, reply_timeout(), std::move(bytes));
       now.outcome.bytes_out += size;
       now.may_leave = is_ended_by_client(*now.reply);
     }
     if (piece.has_ended || is_over) {
       const bool is_whole = piece.is_whole || !piece.has_ended;
       if (is_whole && in_chunks) {
-        co_await write_piece(stream_, options_.reply_idle_timeout, chunk_of({}));
+        co_await write_piece(stream_, reply_timeout(), chunk_of({}));
       }
       co_return is_whole;
     }

@@ -104,6 +104,8 @@ class Session : public std::enable_shared_from_this<Session> {
   [[nodiscard]] std::weak_ptr<Exchange> hand_over(Transaction& now,
                                                   std::shared_ptr<PendingReply> pending,
                                                   bool is_instant);
+  /// For the client to take some of a reply.
+  [[nodiscard]] std::chrono::milliseconds reply_timeout() const;
   [[nodiscard]] ReplyPace pace() const;
   [[nodiscard]] bool may_go_on(const Transaction& now) const;
   void observe(const Transaction& now) const;

@@ -2,7 +2,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <future>
 #include <string>
+#include <thread>
 
 #include "test_server.h"
 
@@ -202,6 +204,23 @@ TEST(ServerStream, EndsWithTheServer) {
   tested.server->stop(std::chrono::milliseconds(0));
   EXPECT_TRUE(tested.wait_told(1));
   EXPECT_TRUE(client.is_closed());
+}
+
+TEST(ServerStream, DoesNotHoldTheServerWhenItsClientTakesNothing) {
+  HttpOptions options = loopback();
+  options.reply_idle_timeout = std::chrono::hours(1);
+  TestServer tested(options);
+  RawClient client = tested.connect();
+  client.send(get("/stream"));
+  const auto stream = tested.wait_stream();
+  ASSERT_TRUE(stream->put(std::string(256 * ReplyStream::kCapacity, 'x')));
+  while (!stream->put("more")) std::this_thread::yield();  // the first is on its way
+  auto stopped =
+      std::async(std::launch::async, [&] { tested.server->stop(std::chrono::milliseconds(0)); });
+  const bool has_stopped = stopped.wait_for(std::chrono::minutes(1)) == std::future_status::ready;
+  client.close();
+  EXPECT_TRUE(has_stopped);
+  EXPECT_TRUE(tested.wait_told(1));
 }
 
 TEST(ServerStream, IsWaitedForWhenTheServerDrains) {
