@@ -66,7 +66,7 @@ struct Served {
   const RequestHead& head;
   const Route* route = nullptr;   ///< null: none fits
   int status = 0;                 ///< 499: the client left before the reply
-  std::string_view error_code;    ///< of the transport's own errors, for example "slow_request"
+  std::string_view error_code;    ///< of an error reply, or why a reply has not come whole
   std::string_view error_detail;  ///< why the server has failed, for its log; may name paths
   std::uint64_t bytes_in = 0;     ///< of the body
   std::uint64_t bytes_out = 0;

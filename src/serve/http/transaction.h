@@ -56,14 +56,12 @@ struct Transaction {
   [[nodiscard]] bool is_open() const noexcept { return !reply && !client_left; }
   void answer(Reply with) {
     outcome.status = with.status;
+    outcome.error_code = std::move(with.error_code);
     outcome.error_detail = std::move(with.error_detail);
     reply = std::move(with);
   }
   /// Answers with an error of the transport's own.
-  void fail(const ApiError& error) {
-    outcome.error_code = error.code();
-    answer(error_reply(error, head));
-  }
+  void fail(const ApiError& error) { answer(error_reply(error, head)); }
 };
 
 }  // namespace fovea::serve

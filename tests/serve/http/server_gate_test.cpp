@@ -38,6 +38,7 @@ TEST(ServerGate, AsksTheGateBeforeTheBody) {
   RawClient small = tested.connect();
   EXPECT_EQ(small.ask(post("/echo", std::string(65'536, 'x'))).header("Connection"), "keep-alive");
   EXPECT_EQ(small.ask(post("/echo", "x")).status, 429);
+  EXPECT_EQ(tested.wait_observed(3).at(0).error_code, "queue_full");
 }
 
 TEST(ServerGate, LetsClientsReadARefusalThatCutsTheirBodyOff) {

@@ -205,6 +205,10 @@ TEST(Server, AnswersWhatHandlersThrowOrForget) {
   EXPECT_THAT(thrown.body, HasSubstr(R"("param":"items[0]","code":"decode_failed")"));
   EXPECT_EQ(client.ask(get("/drop")).status, 500);
   EXPECT_EQ(client.ask(get("/health")).status, 200);
+  const std::vector<Observed> observed = tested.wait_observed(3);
+  EXPECT_EQ(observed.at(0).error_code, "decode_failed");
+  EXPECT_EQ(observed.at(1).error_code, "internal");
+  EXPECT_EQ(observed.at(2).error_code, "");
 }
 
 TEST(Server, NoticesClientsThatLeave) {
