@@ -171,12 +171,13 @@ bool Forwarding::take_head(const ClientHead& head) {
       client.stop(id);
     }
   });
-  is_event_stream_ = is_event_stream(head.headers);
   Reply reply{.status = head.status};
   reply.headers = passed_answer_headers(head.headers);
   reply.headers.insert(reply.headers.end(), call_.reply_headers.begin(), call_.reply_headers.end());
   reply.stream = ReplyStream::reading_end(stream_);
   reply.stream_length = length_of(head.headers);
+  // An event more would not be of the length that the client has been told.
+  takes_event_ = !reply.stream_length && is_event_stream(head.headers);
   on_gone_.reset();  // from now on the stream tells
   std::exchange(exchange_, nullptr)->reply(std::move(reply));
   call_.body.clear();
@@ -195,7 +196,7 @@ bool Forwarding::take_data(std::string_view bytes) {
 
 void Forwarding::take_end(ClientEnd end) noexcept {
   const bool is_cut = end == ClientEnd::kBroken || end == ClientEnd::kLate;
-  if (is_cut && is_event_stream_ && ends_with_done(tail_)) end = ClientEnd::kComplete;
+  if (is_cut && takes_event_ && ends_with_done(tail_)) end = ClientEnd::kComplete;
   const ServerPool::Server& server = tried_.back();
   parts_.pool.end(server, result_of(end, is_unavailable_));
   end_span(end);
@@ -260,7 +261,7 @@ void Forwarding::end_span(ClientEnd end) const try {
 void Forwarding::end_stream(ClientEnd end) {
   bool is_whole = end == ClientEnd::kComplete;
   try {
-    if (!is_whole && is_event_stream_ && ends_event(tail_)) {
+    if (!is_whole && takes_event_ && ends_event(tail_)) {
       is_whole = stream_->put(error_event(end));
     }
   } catch (const std::bad_alloc&) {

@@ -67,7 +67,7 @@ class Forwarding : public std::enable_shared_from_this<Forwarding> {
   std::optional<std::stop_callback<Stop>> on_gone_;
   bool is_unavailable_ = false;  ///< the server has answered 502 or 503, and another may do better
   std::shared_ptr<ReplyStream> stream_;
-  bool is_event_stream_ = false;
+  bool takes_event_ = false;   ///< it is made of events, and may end with one of ours
   std::string tail_ = "\n\n";  ///< the last bytes of the stream, which tell where an event ends
 };
 

@@ -268,6 +268,16 @@ TEST(Forwarder, EndsAnEventStreamWithTheReason) {
   EXPECT_EQ(Sent(cut).body(), "data: 1\n\ndata: { (broken off)");
 }
 
+TEST(Forwarder, AddsNothingToAnEventStreamOfAKnownLength) {
+  const std::string head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n";
+  Model breaks(answering(head + "Content-Length: 900\r\n\r\ndata: 1\n\n"));
+  Proxy cut({&breaks});
+  EXPECT_EQ(Sent(cut).body(), "data: 1\n\n (broken off)");
+  Model ends(answering(head + "Content-Length: 900\r\n\r\ndata: [DONE]\n\n"));
+  Proxy short_of_it({&ends});
+  EXPECT_EQ(Sent(short_of_it).body(), "data: [DONE]\n\n (broken off)");
+}
+
 TEST(Forwarder, AddsNothingToAnEventStreamWhoseLastEventHasCome) {
   const std::string first = kStreamHead + chunk("data: 1\n\ndata");
   Model ends(answering(first + chunk(": [DONE]\n\n")));
