@@ -58,10 +58,14 @@ const char* error_type_of(ClientEnd end) {
   return "";
 }
 
-/// Bytes of the body, if the head says so.
+/// Bytes of the body, if the head says so, and only once: libcurl takes the last of two.
 std::optional<std::uint64_t> length_of(const Headers& headers) {
   const std::string* const text = find_header(headers, "Content-Length");
-  if (text == nullptr || find_header(headers, "Transfer-Encoding") != nullptr) return std::nullopt;
+  const auto is_length = [](const Header& header) {
+    return to_lower(header.name) == "content-length";
+  };
+  const bool is_one = std::ranges::count_if(headers, is_length) == 1;
+  if (!is_one || find_header(headers, "Transfer-Encoding") != nullptr) return std::nullopt;
   std::uint64_t length = 0;
   const auto [end, error] = std::from_chars(text->data(), text->data() + text->size(), length);
   const bool is_number = error == std::errc() && end == text->data() + text->size();

@@ -246,6 +246,14 @@ TEST(Forwarder, DoesNotCountServersThatItCannotReach) {
   EXPECT_EQ(last.asked, 3);
 }
 
+TEST(Forwarder, TellsTheClientNoLengthOfWhichThereAreTwo) {
+  Model unsure(answering("HTTP/1.1 200 OK\r\nContent-Length: 9\r\nContent-Length: 4\r\n\r\ntext"));
+  Proxy proxy({&unsure});
+  Sent sent(proxy);
+  EXPECT_EQ(sent.reply().stream_length, std::nullopt);
+  EXPECT_EQ(sent.body(), "text");
+}
+
 TEST(Forwarder, NeverAsksAgainOnceAnAnswerHasBegun) {
   Model broken(answering("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc"));
   Model other(answering("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nabc"));
