@@ -83,11 +83,13 @@ class Call {
     if (!has_head_) return request_.head_until;
     return is_paused_ ? Clock::time_point::max() : last_data_ + request_.idle_timeout;
   }
-  void resume() {
-    if (!is_paused_) return;
+  /// @return false if what was not taken is not wanted any more: the request has to end.
+  [[nodiscard]] bool resume() {
+    if (!is_paused_) return true;
     is_paused_ = false;
     last_data_ = Clock::now();
     curl_easy_pause(handle(), CURLPAUSE_CONT);
+    return !is_unwanted_;
   }
   /// How it has ended, by what libcurl says.
   [[nodiscard]] ClientEnd end_of(CURLcode code) const noexcept {
@@ -305,7 +307,7 @@ struct HttpClient::Impl {
     for (;;) {
       const bool is_last = obey();
       if (resumes_all.exchange(false)) {
-        for (const auto& entry : calls) entry.second->resume();
+        for (auto place = calls.begin(); place != calls.end();) resume(place++);
       }
       int running = 0;
       curl_multi_perform(multi.get(), &running);
@@ -331,7 +333,7 @@ struct HttpClient::Impl {
       if (command.order == Order::kStart) {
         begin(command.id, std::move(command.call));
       } else if (const auto found = calls.find(command.id); found != calls.end()) {
-        if (command.order == Order::kResume) found->second->resume();
+        if (command.order == Order::kResume) resume(found);
         if (command.order == Order::kStop) end(found, ClientEnd::kStopped);
       }
     }
@@ -352,6 +354,10 @@ struct HttpClient::Impl {
   }
 
   using Calls = std::map<Id, std::unique_ptr<Call>>;
+  /// libcurl would go on behind the bytes that were refused, as if they had been taken.
+  void resume(Calls::iterator place) {
+    if (!place->second->resume()) end(place, ClientEnd::kUnwanted);
+  }
   void end(Calls::iterator place, ClientEnd how) {
     const std::unique_ptr<Call> call = std::move(place->second);
     calls.erase(place);

@@ -5,6 +5,7 @@
 
 #include <condition_variable>
 #include <functional>
+#include <future>
 #include <mutex>
 #include <optional>
 #include <stdexcept>
@@ -176,6 +177,33 @@ TEST(HttpClient, WaitsForRoom) {
   heard.has_room = true;
   client.resume(id);
   EXPECT_TRUE(heard.wait_body("body"));
+}
+
+TEST(HttpClient, EndsWhatIsNotWantedOnceThereIsRoom) {
+  LocalServer server([](int socket, const std::string&) {
+    send_text(socket, "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nabc");
+    wait_for_close(socket);
+  });
+  std::promise<void> refused;
+  std::promise<ClientEnd> ended;
+  int asked = 0;
+  HttpClient client;
+  const HttpClient::Id id = client.make_id();
+  ClientRequest request = get(server);
+  request.idle_timeout = std::chrono::seconds(1);
+  client.start(id, std::move(request),
+               {.on_head = [](const ClientHead&) { return true; },
+                .on_data =
+                    [&](std::string_view) {
+                      if (++asked > 1) throw std::runtime_error("not wanted");
+                      refused.set_value();
+                      return false;
+                    },
+                .on_end = [&](ClientEnd end) { ended.set_value(end); }});
+  refused.get_future().wait();
+  client.resume(id);
+  EXPECT_EQ(ended.get_future().get(), ClientEnd::kUnwanted);
+  EXPECT_EQ(asked, 2);
 }
 
 TEST(HttpClient, TellsHowARequestHasFailed) {
