@@ -142,6 +142,8 @@ TEST_F(AdmissionTest, AsksForAKeyWhereThereAreKeys) {
             401);
   EXPECT_EQ(status_of(admission.admit(head_with({{"authorization", "Bearer two"}}), kWorkRoute)),
             0);
+  EXPECT_EQ(status_of(admission.admit(head_with({{"Authorization", "bearer  two"}}), kWorkRoute)),
+            0);
   EXPECT_EQ(status_of(admission.admit(head_with({{"X-API-Key", "one"}}), kWorkRoute)), 0);
   EXPECT_EQ(status_of(admission.admit(head_with(), kServiceRoute)), 0);
   EXPECT_EQ(admission.refused().no_key, 3);
