@@ -97,6 +97,8 @@ Reply error_reply(const ApiError& error, const RequestHead& head) {
   Reply reply = text_reply(error.status(), "application/json", to_json_text(json));
   reply.error_code = error.code();
   reply.error_detail = error.detail;
+  constexpr int kNoKey = 401;  // whose reply says what is wanted: RFC 9110, 15.5.2
+  if (error.status() == kNoKey) reply.headers.push_back({"WWW-Authenticate", "Bearer"});
   if (error.retry_after_s) {
     reply.headers.push_back({"Retry-After", std::to_string(*error.retry_after_s)});
   }

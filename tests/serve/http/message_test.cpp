@@ -50,6 +50,13 @@ TEST(ErrorReply, HoldsWhatTheContractNames) {
             R"("code":"queue_full","request_id":"r-1"}})");
 }
 
+TEST(ErrorReply, SaysWhichKeyIsWanted) {
+  const Reply reply = error_reply(ApiError(401, "invalid_api_key", "no key"), head("/v1/encode"));
+  const std::string* const wanted = find_header(reply.headers, "WWW-Authenticate");
+  ASSERT_NE(wanted, nullptr);
+  EXPECT_EQ(*wanted, "Bearer");
+}
+
 TEST(ErrorReply, SpeaksKserveOnItsPaths) {
   EXPECT_EQ(
       text_of(error_reply(ApiError(404, "model_not_found", "no m"), head("/v2/models/m/infer"))),
