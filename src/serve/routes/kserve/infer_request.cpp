@@ -1,6 +1,8 @@
 #include "serve/routes/kserve/infer_request.h"
 
+#include <algorithm>
 #include <charconv>
+#include <chrono>
 #include <span>
 #include <string_view>
 #include <utility>
@@ -263,7 +265,8 @@ Modality read_parameters(const InferBody& body, InferRequest& request) {
   request.pooling = pooling_of(parameters.pooling, Pooling::kNone);
   request.deepstack = deepstack_of(parameters.deepstack, request.pooling);
   if (parameters.timeout.value_or(0) > 0) {
-    request.timeout = std::chrono::microseconds(*parameters.timeout);
+    constexpr std::chrono::microseconds kYear = std::chrono::hours(366 * 24);  // a clock goes on
+    request.timeout = std::min(kYear, std::chrono::microseconds(*parameters.timeout));
   }
   return parameters.modality.value_or("image") == "image" ? Modality::kImage : Modality::kVideo;
 }

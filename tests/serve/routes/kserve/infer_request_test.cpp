@@ -143,6 +143,13 @@ TEST(InferRequest, ReadsParameters) {
       parse_infer(with(R"("parameters": {"dtype": "auto", "timeout": 0})")).type.has_value());
 }
 
+TEST(InferRequest, TakesATimeoutThatNoClockReaches) {
+  const InferRequest request =
+      parse_infer(with(R"("parameters": {"timeout": 9223372036854775807})"));
+  const Clock::time_point now = Clock::now();
+  EXPECT_GT(now + *request.timeout, now) << "it does not overflow";
+}
+
 TEST(InferRequest, RefusesParametersItCannotFollow) {
   EXPECT_EQ(infer_refusal(with(R"("parameters": {"dtype": "fp8_e4m3"})")).code(),
             "unsupported_dtype");
