@@ -64,15 +64,16 @@ void check_json(const RowOptions& rows, const ReplyHead& head, std::int64_t valu
 }
 
 /// All rows one below the other. A pooled item is one of them.
+/// @param as_json how many tensors of the reply have them as JSON; 0: this one has not.
 Tensor embeddings_of(std::vector<RowTensor> tensors, const RowOptions& rows, const ReplyHead& head,
-                     bool as_json) {
+                     std::int64_t as_json) {
   Tensor all{"embeddings", kserve_datatype(rows.type), {0, tensors[0].shape.back()}, {}, {}};
   for (const RowTensor& tensor : tensors) {
     all.shape[0] += tensor.shape.size() > 1 ? tensor.shape[0] : 1;
   }
-  if (as_json) check_json(rows, head, all.shape[0] * all.shape[1]);
+  if (as_json > 0) check_json(rows, head, as_json * all.shape[0] * all.shape[1]);
   for (RowTensor& tensor : tensors) {
-    if (as_json && !tensor.bytes.bytes.empty()) {
+    if (as_json > 0 && !tensor.bytes.bytes.empty()) {
       all.numbers += all.numbers.empty() ? "[" : ",";
       RowTensor flat = tensor;
       flat.shape = {static_cast<std::int64_t>(tensor.bytes.bytes.size() / size_of(rows.type))};
@@ -82,7 +83,7 @@ Tensor embeddings_of(std::vector<RowTensor> tensors, const RowOptions& rows, con
     }
     all.bytes.push_back(std::move(tensor.bytes));
   }
-  if (as_json) all.numbers += all.numbers.empty() ? "[]" : "]";
+  if (as_json > 0) all.numbers += all.numbers.empty() ? "[]" : "]";
   return all;
 }
 
@@ -136,6 +137,13 @@ RowOptions infer_rows(const InferRequest& request, ElementType checkpoint) {
   return rows;
 }
 
+std::int64_t rows_as_json(const InferRequest& request) {
+  if (request.outputs.empty()) return request.binary ? 0 : 1;
+  return std::ranges::count_if(request.outputs, [](const InferOutput& output) {
+    return output.name == "embeddings" && !output.binary;
+  });
+}
+
 const char* kserve_datatype(ElementType type) {
   if (type == ElementType::kFloat32) return "FP32";
   return type == ElementType::kFloat16 ? "FP16" : "BF16";
@@ -153,8 +161,10 @@ Reply infer_reply(const InferRequest& request, const RowOptions& rows, const Rep
   if (!request.id.empty()) text += ",\"id\":" + json_quote(request.id);
   text += ",\"outputs\":[";
   std::vector<BodyPart> tail;
+  const std::int64_t as_json = rows_as_json(request);
   for (const InferOutput& output : wanted_outputs(request, items)) {
-    Tensor tensor = output.name == "embeddings" ? embeddings_of(tensors, rows, head, !output.binary)
+    Tensor tensor = output.name == "embeddings"
+                        ? embeddings_of(tensors, rows, head, output.binary ? 0 : as_json)
                     : output.name == "num_embeds"
                         ? integers("num_embeds", {static_cast<std::int64_t>(items.size())}, counts)
                         : grids_of(items);

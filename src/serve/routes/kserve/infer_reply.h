@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -14,6 +15,9 @@ namespace fovea::serve {
 /// How the rows of a request are to be made. @param checkpoint type of rows that are not asked for
 /// in another one.
 [[nodiscard]] RowOptions infer_rows(const InferRequest& request, ElementType checkpoint);
+
+/// How many tensors of the reply hold the rows as JSON: a request may ask for some twice.
+[[nodiscard]] std::int64_t rows_as_json(const InferRequest& request);
 
 /// The protocol's name of a type: "FP32", "FP16", "BF16".
 [[nodiscard]] const char* kserve_datatype(ElementType type);

@@ -187,10 +187,10 @@ Reply model_stats(const Service& service) {
 }
 
 /// Bytes of a reply per byte of the rows that the engine makes, beyond these.
-double reply_factor(const RowOptions& rows) {
+double reply_factor(const InferRequest& request, const RowOptions& rows) {
   constexpr double kNumberBytes = 14;  // of text, with its comma
-  if (rows.pooling != Pooling::kNone) return 0;
-  return rows.type == ElementType::kFloat32 ? kNumberBytes / 4 : 0;
+  if (rows.pooling != Pooling::kNone || rows.type != ElementType::kFloat32) return 0;
+  return static_cast<double>(rows_as_json(request)) * kNumberBytes / 4;
 }
 
 EncodeCall read_call(const Encoder& encoder, const Request& http, const PathArguments& names) {
@@ -207,7 +207,7 @@ EncodeCall read_call(const Encoder& encoder, const Request& http, const PathArgu
   call.json = std::move(request->json);
   for (const MediaReference& reference : call.media) MediaCounter(limits.media).count(reference);
   call.dtype = engine_dtype(rows);
-  call.reply_factor = reply_factor(rows);
+  call.reply_factor = reply_factor(*request, rows);
   if (request->timeout) call.deadline = http.arrival + *request->timeout;
   call.make_reply = [encoder, rows, request = std::move(request)](JobReply reply) {
     const ReplyHead head{.model = encoder.service.options().served_name,

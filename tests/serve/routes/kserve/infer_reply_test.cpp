@@ -23,7 +23,7 @@ const ReplyHead kHead{.model = "m", .hidden = 2};
 /// Two items of 2 + 1 rows.
 Items two_items() { return {item_of(2, {1, 2, 3, 4}), item_of(1, {5, 6})}; }
 
-Reply reply_to(const InferRequest& request, const Items& items, ReplyHead head = kHead) {
+Reply reply_to(const InferRequest& request, const Items& items, const ReplyHead& head = kHead) {
   return infer_reply(request, infer_rows(request, ElementType::kFloat32), head, items);
 }
 Json json_of(const Reply& reply) { return Json::parse(test::text_of(reply.body)); }
@@ -85,6 +85,19 @@ TEST(InferReply, MakesOneRowOfAPooledItem) {
   const Json json = json_of(reply_to(request, two_items()));
   EXPECT_EQ(json["outputs"][0]["data"], (Json{3.0, 4.0, 5.0, 6.0}));
   EXPECT_EQ(json["outputs"][1]["data"], (Json{1, 1}));
+}
+
+TEST(InferReply, CountsTheNumbersOfAllItsTensors) {
+  ReplyHead head = kHead;
+  head.max_json_values = 6;
+  InferRequest request;
+  request.outputs = {{"embeddings", false}, {"embeddings", true}};
+  EXPECT_EQ(rows_as_json(request), 1);
+  EXPECT_EQ(reply_to(request, two_items(), head).status, 200);
+  request.outputs[1].binary = false;
+  EXPECT_EQ(rows_as_json(request), 2) << "for which there has to be room";
+  EXPECT_EQ(test::refusal([&] { (void)reply_to(request, two_items(), head); }).code(),
+            "response_too_large_for_json");
 }
 
 TEST(InferReply, SendsNoJsonThatCannotHoldTheRows) {
