@@ -1,8 +1,11 @@
 #include "serve/upstream/http_client.h"
 
+#include <dlfcn.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <netdb.h>
 
+#include <atomic>
 #include <condition_variable>
 #include <functional>
 #include <future>
@@ -10,11 +13,62 @@
 #include <optional>
 #include <stdexcept>
 #include <string>
+#include <thread>
 
 #include "serve/http/test_server.h"
 #include "serve/http/tls_files.h"
 #include "support/local_server.h"
 #include "support/temporary_directory.h"
+
+namespace fovea::serve {
+namespace {
+
+/// As long as one of these lives, the system's resolver has no answer for a name.
+class HangingNames {
+ public:
+  static constexpr std::string_view kHost = "hangs.invalid";
+
+  HangingNames() {
+    asked() = 0;
+    hangs() = true;
+  }
+  ~HangingNames() {
+    hangs() = false;
+    hangs().notify_all();
+  }
+  HangingNames(const HangingNames&) = delete;
+  HangingNames& operator=(const HangingNames&) = delete;
+
+  /// What the resolver says when they are gone.
+  static int answer() {
+    ++asked();
+    hangs().wait(true);
+    return EAI_NONAME;
+  }
+  /// How often it was asked.
+  static std::atomic<int>& asked() {
+    static std::atomic<int> count = 0;
+    return count;
+  }
+
+ private:
+  static std::atomic<bool>& hangs() {
+    static std::atomic<bool> flag = false;
+    return flag;
+  }
+};
+
+}  // namespace
+}  // namespace fovea::serve
+
+/// In front of that of the C library, for libcurl, too.
+extern "C" [[gnu::visibility("default")]] int getaddrinfo(const char* name, const char* service,
+                                                          const addrinfo* hints, addrinfo** found) {
+  using fovea::serve::HangingNames;
+  static const auto ask = reinterpret_cast<decltype(&getaddrinfo)>(dlsym(RTLD_NEXT, "getaddrinfo"));
+  if (name != nullptr && name == HangingNames::kHost) return HangingNames::answer();
+  return ask(name, service, hints, found);
+}
 
 namespace fovea::serve {
 namespace {
@@ -204,6 +258,32 @@ TEST(HttpClient, EndsWhatIsNotWantedOnceThereIsRoom) {
   client.resume(id);
   EXPECT_EQ(ended.get_future().get(), ClientEnd::kUnwanted);
   EXPECT_EQ(asked, 2);
+}
+
+TEST(HttpClient, DoesNotWaitForANameServerThatNoRequestWaitsFor) {
+  LocalServer server(
+      [](int socket, const std::string&) { send_text(socket, http_reply(200, "body")); });
+  Listener lost;
+  Listener left;
+  Listener heard;
+  HttpClient client;
+  const HangingNames names;
+  ClientRequest request = get(server);
+  request.url = "http://" + std::string(HangingNames::kHost) + "/";
+  request.connect_timeout = std::chrono::milliseconds(20);
+  client.start(client.make_id(), request, lost.events());
+  EXPECT_EQ(lost.wait_end(), ClientEnd::kNoConnection);
+  request.connect_timeout = std::chrono::minutes(2);
+  const HttpClient::Id id = client.make_id();
+  client.start(id, request, left.events());
+  for (int i = 0; i < 6000 && HangingNames::asked() < 2; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(10));
+  }
+  EXPECT_EQ(HangingNames::asked(), 2);
+  client.stop(id);
+  EXPECT_EQ(left.wait_end(), ClientEnd::kStopped);
+  client.start(client.make_id(), get(server), heard.events());
+  EXPECT_EQ(heard.wait_end(), ClientEnd::kComplete);
 }
 
 TEST(HttpClient, TellsHowARequestHasFailed) {
