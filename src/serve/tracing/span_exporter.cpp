@@ -137,21 +137,32 @@ void SpanExporter::follow_clock() {
 }
 
 bool SpanExporter::send(const std::vector<Span>& spans, bool is_last) {
+  bool is_taken = false;
+  std::string reason;
+  try {
+    is_taken = try_to_send(spans, is_last, reason);
+  } catch (const std::exception& error) {  // libcurl takes an option not, or there is no memory
+    reason = error.what();
+  }
+  {
+    const std::lock_guard lock(mutex_);
+    (is_taken ? stats_.sent : stats_.not_sent) += static_cast<std::int64_t>(spans.size());
+  }
+  note(is_taken ? "" : reason);
+  return is_taken;
+}
+
+bool SpanExporter::try_to_send(const std::vector<Span>& spans, bool is_last, std::string& reason) {
   constexpr int kAttempts = 4;
   constexpr milliseconds kFirstPause{500};
   follow_clock();
   const std::string body = otlp_request(options_.encoding, options_.resource, spans, offset_);
   Attempt attempt = Attempt::kAgain;
   milliseconds pause = kFirstPause;
-  std::string reason;
   for (int i = 0; i < kAttempts && attempt == Attempt::kAgain; ++i, pause *= 2) {
     if (i > 0 && (is_last || !wait(pause))) break;
     attempt = post(body, reason);
   }
-  note(attempt == Attempt::kTaken ? "" : reason);
-  const std::lock_guard lock(mutex_);
-  const auto count = static_cast<std::int64_t>(spans.size());
-  (attempt == Attempt::kTaken ? stats_.sent : stats_.not_sent) += count;
   return attempt == Attempt::kTaken;
 }
 

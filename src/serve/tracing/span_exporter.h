@@ -54,8 +54,11 @@ class SpanExporter {
   void follow_clock();
   /// Spans that wait, at most max_batch.
   [[nodiscard]] std::vector<Span> take();
-  /// @return whether they were taken.
+  /// Sends them and counts what became of them. @return whether they were taken.
   bool send(const std::vector<Span>& spans, bool is_last);
+  /// @param reason is set unless they are taken. @return whether they are.
+  /// @throws Error(kInternal) if libcurl takes an option not, std::bad_alloc.
+  [[nodiscard]] bool try_to_send(const std::vector<Span>& spans, bool is_last, std::string& reason);
   /// @param reason is set unless they are taken.
   [[nodiscard]] Attempt post(const std::string& body, std::string& reason) const;
   /// Says in the log what has changed. @param reason empty: spans are taken.

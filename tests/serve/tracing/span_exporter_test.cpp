@@ -98,6 +98,20 @@ TEST(SpanExporter, CountsAndSaysOnceWhatIsRefused) {
   EXPECT_EQ(log.lines, "tracing: spans are not taken by " + collector.url() + ": status 400\n");
 }
 
+TEST(SpanExporter, CountsAndSaysWhatLibcurlDoesNotSend) {
+  constexpr std::size_t kMostBytes = 8'000'000;  // of an option
+  Lines log;
+  {
+    SpanExporter exporter(options_to("http://127.0.0.1/" + std::string(kMostBytes, 'x')), &log);
+    exporter.add(span_named("n"));
+    for (int i = 0; i < 6000 && exporter.stats().not_sent == 0; ++i) {
+      std::this_thread::sleep_for(milliseconds(10));
+    }
+    EXPECT_EQ(exporter.stats().not_sent, 1);
+  }
+  EXPECT_THAT(log.lines.substr(log.lines.rfind("xx: ")), HasSubstr("libcurl refuses option"));
+}
+
 TEST(SpanExporter, DropsWhatComesWhileTheCollectorIsSlow) {
   std::promise<void> asked;
   std::promise<void> goes_on;
