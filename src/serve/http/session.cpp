@@ -176,6 +176,9 @@ Awaitable<void> Session::run() {
     co_await close(now);
     co_return;
   }
+  if (is_aborted_) co_return;
+  stream_.set_deadline(Clock::now() + kTlsShutdown);
+  co_await stream_.shut_down();
 }
 
 Awaitable<bool> Session::serve(Transaction& now) {

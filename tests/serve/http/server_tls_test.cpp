@@ -88,6 +88,16 @@ TEST_F(ServerTls, SaysGoodbye) {
   EXPECT_TRUE(tested.wait_idle());
 }
 
+TEST_F(ServerTls, SaysGoodbyeToClientsThatAskNothingMore) {
+  options_.keep_alive_timeout = milliseconds(50);
+  TestServer tested(options_);
+  const RawClient socket = tested.connect();
+  TlsClient client(socket.descriptor());
+  EXPECT_THAT(client.ask(get("/health"), "no such end"), EndsWith("ok"));
+  EXPECT_TRUE(client.was_shut());
+  EXPECT_TRUE(tested.wait_idle());
+}
+
 TEST_F(ServerTls, NoticesClientsThatLeave) {
   TestServer tested(options_);
   {
