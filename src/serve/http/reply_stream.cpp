@@ -14,6 +14,13 @@ bool ReplyStream::put(std::string_view bytes) {
   return true;
 }
 
+bool ReplyStream::put_last(std::string_view bytes) {
+  const std::lock_guard lock(mutex_);
+  if (is_closed_) return false;
+  bytes_ += bytes;
+  return true;
+}
+
 void ReplyStream::end(bool is_whole) noexcept {
   const std::lock_guard lock(mutex_);
   has_ended_ = true;

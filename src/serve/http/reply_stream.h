@@ -25,6 +25,9 @@ class ReplyStream {
   /// Takes all of the bytes; none if it holds as many as its capacity, or nobody reads.
   /// @return whether it took them. @throws std::bad_alloc.
   [[nodiscard]] bool put(std::string_view bytes);
+  /// Takes a few bytes more before end(), however many it holds. @return false if the reader wants
+  /// no more. @throws std::bad_alloc.
+  [[nodiscard]] bool put_last(std::string_view bytes);
   /// Whether the reader wants no more.
   [[nodiscard]] bool is_closed() const noexcept;
   /// No more comes. @param is_whole false: the body has broken off, and the reader has to know.

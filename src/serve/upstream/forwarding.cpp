@@ -266,7 +266,7 @@ void Forwarding::end_stream(ClientEnd end) {
   bool is_whole = end == ClientEnd::kComplete;
   try {
     if (!is_whole && takes_event_ && ends_event(tail_)) {
-      is_whole = stream_->put(error_event(end));
+      is_whole = stream_->put_last(error_event(end));
     }
   } catch (const std::bad_alloc&) {
     // Then it ends without a reason.

@@ -52,6 +52,16 @@ TEST(ReplyStream, TakesNothingWhileItIsFullAndTellsWhenThereIsRoom) {
   EXPECT_EQ(pipe.told.size(), 1U) << "nobody waited for room";
 }
 
+TEST(ReplyStream, TakesLastBytesWhileItIsFull) {
+  Pipe pipe;
+  EXPECT_TRUE(pipe.stream->put("12345678"));
+  EXPECT_TRUE(pipe.stream->put_last("9"));
+  EXPECT_EQ(pipe.stream->take().bytes, "123456789");
+  EXPECT_TRUE(pipe.told.empty()) << "nothing waits for room";
+  pipe.stream->close();
+  EXPECT_FALSE(pipe.stream->put_last("10"));
+}
+
 TEST(ReplyStream, TellsTheReaderOfEveryChangeUntilItCloses) {
   Pipe pipe;
   int changes = 0;
@@ -84,7 +94,7 @@ TEST(ReplyStream, IsClosedWhenTheLastReadingEndGoes) {
   Pipe pipe;
   {
     const auto end = ReplyStream::reading_end(pipe.stream);
-    const std::shared_ptr<ReplyStream> copy = end;
+    const std::shared_ptr<ReplyStream> copy = end;  // NOLINT: it holds the stream
     EXPECT_TRUE(pipe.stream->put("a"));
   }
   EXPECT_EQ(pipe.told, std::vector<bool>{false});

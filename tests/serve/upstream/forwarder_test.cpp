@@ -276,6 +276,19 @@ TEST(Forwarder, EndsAnEventStreamWithTheReason) {
   EXPECT_EQ(Sent(cut).body(), "data: 1\n\ndata: { (broken off)");
 }
 
+TEST(Forwarder, EndsAnEventStreamThatIsFullWithTheReason) {
+  std::string event(ReplyStream::kCapacity, 'x');
+  event.replace(event.size() - 2, 2, "\n\n");
+  static_assert(ReplyStream::kCapacity == 0x40000);
+  Model breaks(answering(kStreamHead + ("40000\r\n" + event + "\r\n")));
+  Proxy proxy({&breaks});
+  Sent sent(proxy);
+  EXPECT_EQ(sent.reply().status, 200);
+  proxy.wait_for_metric("fovea_llm_in_flight", 0);  // nothing has been taken out of it
+  const std::string body = sent.body();
+  EXPECT_THAT(body.substr(std::min(body.size(), event.size())), HasSubstr("llm_failed"));
+}
+
 TEST(Forwarder, AddsNothingToAnEventStreamOfAKnownLength) {
   const std::string head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n";
   Model breaks(answering(head + "Content-Length: 900\r\n\r\ndata: 1\n\n"));
