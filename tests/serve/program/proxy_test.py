@@ -10,7 +10,7 @@ import served
 from language_model import LanguageModel
 from proxied import CHAT, Open, chat, events, picture, proxy, wait_for_metric, words
 from served import (IMAGES, MODEL, PATIENCE, PHOTO, PROGRAM, data_url, image, json,
-                    payload_of_torch, wait_until)
+                    payload_of_torch, png, wait_until)
 
 
 class Parts(unittest.TestCase):
@@ -305,10 +305,15 @@ class Choice(unittest.TestCase):
 
 class Retries(unittest.TestCase):
     def answers(self, behaviour, flags=()):
-        """Who answers four chats if the first server behaves so, and what the first was asked."""
+        """Who answers chats if the first server behaves so, and what the first was asked: whatever
+        ports the servers have, some of sixteen images lead there."""
+        def part(i):
+            url = data_url(png(28 * (1 + i), 56), "image/png")
+            return {"type": "image_url", "image_url": {"url": url}}
+
         with LanguageModel("a", behaviour=behaviour) as a, LanguageModel("b") as b:
             with proxy(a, b, flags=flags) as server:
-                found = [server.post(CHAT, chat("x", picture(name))) for name in IMAGES]
+                found = [server.post(CHAT, chat("x", part(i))) for i in range(16)]
                 return found, a.requests, b.requests, server.metric("fovea_llm_retries_total")
 
     def test_no_answer_is_asked_of_another(self):
@@ -321,7 +326,7 @@ class Retries(unittest.TestCase):
             found, at_a, at_b, retries = self.answers(behave)
             for reply in found:
                 self.assertEqual(words(reply.body)[0:2], ["b", "x"])
-            self.assertEqual(len(at_b), 4)
+            self.assertEqual(len(at_b), len(found))
             self.assertEqual(retries, len(at_a))
             self.assertGreater(len(at_a), 0)
             for request in at_a:
@@ -331,7 +336,7 @@ class Retries(unittest.TestCase):
         found, at_a, at_b, retries = self.answers(lambda h, _: h.reply(500, b"{}") or True)
         self.assertEqual(retries, 0)
         self.assertEqual(sum(reply.status == 500 for reply in found), len(at_a))
-        self.assertEqual(len(at_a) + len(at_b), 4)
+        self.assertEqual(len(at_a) + len(at_b), len(found))
 
     def test_the_last_refusal_is_passed_on(self):
         def full(handler, _):
