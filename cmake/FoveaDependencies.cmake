@@ -2,7 +2,6 @@
 # downloaded at configure or build time. Everything is linked PRIVATE and absent from public headers.
 find_package(Threads REQUIRED)
 find_package(PkgConfig REQUIRED)
-find_package(nlohmann_json 3.10 REQUIRED CONFIG)
 find_package(dlpack REQUIRED CONFIG)
 find_package(PNG REQUIRED)
 find_package(ZLIB REQUIRED)  # of libpng
@@ -49,6 +48,7 @@ if(NOT FOVEA_REDIS STREQUAL "OFF")
 endif()
 if(FOVEA_BUILD_TESTS)
   find_package(GTest REQUIRED)
+  find_package(nlohmann_json 3.10 REQUIRED CONFIG)
   pkg_check_modules(turbojpeg REQUIRED IMPORTED_TARGET libturbojpeg)
 endif()
 if(FOVEA_BUILD_BENCH)
