@@ -2,6 +2,7 @@
 #include "checkpoint/hf_config.h"
 
 #include <set>
+#include <utility>
 #include <vector>
 
 #include "core/check.h"
@@ -105,11 +106,15 @@ std::optional<JsonView> HfConfig::video_processor() const {
   return whole(video_preprocessor ? video_preprocessor : preprocessor);
 }
 
-HfConfig HfConfig::with_item(JsonDocument given) const {
+HfConfig HfConfig::with_item(const JsonDocument& given, Modality modality) const {
   HfConfig files = *this;
-  files.item = {.given = given,
-                .image_processor = with_parameters(image_processor(), given.root()),
-                .video_processor = with_parameters(video_processor(), given.root())};
+  ItemParameters own{.given = given, .image_processor = {}, .video_processor = {}};
+  if (modality == Modality::kImage) {
+    own.image_processor = with_parameters(image_processor(), given.root());
+  } else {
+    own.video_processor = with_parameters(video_processor(), given.root());
+  }
+  files.item = std::move(own);
   return files;
 }
 

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "core/json.h"
+#include "fovea/media.h"
 
 namespace fovea::checkpoint {
 
@@ -17,9 +18,10 @@ struct ShadowedFile {
 
 /// Parameters of preprocessing that one item has, in the place of those of the files.
 struct ItemParameters {
-  JsonDocument given;                           ///< by the item: an object
-  std::optional<JsonDocument> image_processor;  ///< with those of the files for the rest
-  std::optional<JsonDocument> video_processor;  ///< likewise
+  JsonDocument given;  ///< by the item: an object
+  std::optional<JsonDocument>
+      image_processor;  ///< of an image: with those of the files for the rest
+  std::optional<JsonDocument> video_processor;  ///< of a video: likewise
 };
 
 /// The JSON files of a Hugging Face model directory. Spellings of transformers 4 and 5 are both
@@ -53,9 +55,10 @@ struct HfConfig {
   /// model.
   [[nodiscard]] std::optional<std::string> embedding_file() const;
   /// The same files for an item with parameters of its own. `size` takes the place of all bounds of
-  /// pixels that the files have.
+  /// pixels that the files have. What holds for items of the other modality stays: bounds of images
+  /// may be none of videos.
   /// @param given an object with keys of processor files; its name begins the messages about them.
-  [[nodiscard]] HfConfig with_item(JsonDocument given) const;
+  [[nodiscard]] HfConfig with_item(const JsonDocument& given, Modality modality) const;
   /// Files that would say something else than what the two functions above return.
   [[nodiscard]] std::vector<ShadowedFile> shadowed_files() const;
 };

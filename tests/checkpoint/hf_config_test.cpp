@@ -92,12 +92,13 @@ TEST(HfConfig, TakesFilesOfTheirOwnBesideACommonFileWithoutThem) {
 TEST(HfConfig, ReplacesParametersThatAnItemHas) {
   const ModelDirectory model{{kImage, R"({"tag": "image", "min_pixels": 1, "patch_size": 14})"}};
   const HfConfig files = model.read();
-  const auto given = [&](const char* text) {
-    return files.with_item(JsonDocument::parse(text, "options"));
+  const auto given = [&](const char* text, Modality modality = Modality::kImage) {
+    return files.with_item(JsonDocument::parse(text, "options"), modality);
   };
   const HfConfig tagged = given(R"({"tag": "item"})");
   EXPECT_EQ(tag(tagged.image_processor()), "item");
-  EXPECT_EQ(tag(tagged.video_processor()), "item");  // which is the file of images here
+  EXPECT_EQ(tag(tagged.video_processor()), "image");  // whose file there is none of here
+  EXPECT_EQ(tag(given(R"({"tag": "item"})", Modality::kVideo).video_processor()), "item");
   EXPECT_EQ(tagged.image_processor()->at("patch_size").as_int(), 14);
   EXPECT_EQ(tagged.image_processor()->at("min_pixels").as_int(), 1);
   EXPECT_EQ(tagged.image_processor()->at("tag").path(), "options: tag");
@@ -108,8 +109,8 @@ TEST(HfConfig, ReplacesParametersThatAnItemHas) {
 
 TEST(HfConfig, HasNoProcessorOfAnItemWithoutAFile) {
   const ModelDirectory model{};
-  const HfConfig files =
-      model.read().with_item(JsonDocument::parse(R"({"tag": "item"})", "options"));
+  const HfConfig files = model.read().with_item(
+      JsonDocument::parse(R"({"tag": "item"})", "options"), Modality::kImage);
   EXPECT_EQ(tag(files.image_processor()), "absent");
 }
 

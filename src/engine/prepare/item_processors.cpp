@@ -190,7 +190,7 @@ ItemProcessing ItemProcessors::make(Modality modality, const std::string& text) 
     if (options.contains("size") || options.contains("min_pixels")) media.min_pixels.reset();
     if (options.contains("size") || options.contains("max_pixels")) media.max_pixels.reset();
     const checkpoint::HfConfig files =
-        files_.with_item(JsonDocument::parse(text_of(options), kName));
+        files_.with_item(JsonDocument::parse(text_of(options), kName), modality);
     const std::shared_ptr<const EncoderGraphModel> planner = plan_model(files, media, output_);
     made.processor = std::shared_ptr<const ItemProcessor>(planner, &planner->processor());
     return made;

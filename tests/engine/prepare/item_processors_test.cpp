@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "fovea/engine.h"
+#include "models/config_files.h"
 #include "models/load_model.h"
 #include "support/expect_error.h"
 #include "support/golden.h"
@@ -71,6 +72,20 @@ TEST_F(ItemOptions, ReplaceTheLimitsOfTheFiles) {
   // What an item does not say is that of the engine.
   const auto most = limited.of(Modality::kImage, R"({"max_pixels": 20000})");
   EXPECT_EQ(most->processor->plan_image(20, 20).spec.out_rows, 1);
+}
+
+// transformers 5 writes a file of videos that wants at least 100352 pixels of a frame.
+TEST(ItemOptionsOfQwen2VL, BoundImagesWhateverVideosNeed) {
+  const auto files = test::config_files(
+      {.config = R"({"architectures": ["Qwen2VLForConditionalGeneration"], "vision_config": {}})",
+       .preprocessor = R"({"size": {"shortest_edge": 3136, "longest_edge": 1003520}})",
+       .video_preprocessor = R"({"size": {"shortest_edge": 100352, "longest_edge": 602112}})"});
+  ItemProcessors processors(files, {}, TowerOutput::kRows);
+  constexpr const char* kOptions = R"({"max_pixels": 50176})";
+  const auto made = processors.of(Modality::kImage, kOptions);
+  EXPECT_EQ(made->processor->plan_image(640, 480).grid, (std::array<std::int64_t, 3>{1, 12, 18}));
+  test::expect_error(ErrorCode::kInvalidArgument, "got 100352 and 50176",
+                     [&] { (void)processors.of(Modality::kVideo, kOptions); });
 }
 
 TEST_F(ItemOptions, SayWhichFramesAreTaken) {
