@@ -114,6 +114,7 @@ class TiffDecoder {
     TIFFRGBAImage image;
     file_.check(TIFFRGBAImageOK(tiff, reason.data()) == 1 &&
                 TIFFRGBAImageBegin(&image, tiff, 1, reason.data()) == 1);
+    image.orientation = ORIENTATION_TOPLEFT;  // the writer turns rows, and so the library must not
     image.req_orientation = ORIENTATION_TOPLEFT;
     image.row_offset = static_cast<int>(y);
     const int status =

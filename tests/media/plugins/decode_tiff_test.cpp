@@ -81,6 +81,18 @@ TEST_F(DecodeTiff, EveryProfileTurnsItUpright) {
   }
 }
 
+// libtiff makes RGB of it, and would turn each strip by itself.
+TEST_F(DecodeTiff, WhatTheLibraryConvertsIsTurnedOnce) {
+  constexpr std::uint32_t kPackBits = 32773;
+  constexpr std::uint32_t kYcbcr = 6;  // blocks of 2 x 2 pixels, and their colour
+  const Bytes strip{11, 10, 20, 30, 40, 128, 128, 50, 60, 70, 80, 128, 128};
+  Fields fields{{kHeight, 4},           {kRows, 4},    {kCompression, kPackBits},
+                {kPhotometric, kYcbcr}, {kSamples, 3}, {kOrientation, 3}};
+  EXPECT_EQ(decode(tiff(fields, strip)).rgb, grey({80, 70, 60, 50, 40, 30, 20, 10}));
+  fields[kOrientation] = 2;
+  EXPECT_EQ(decode(tiff(fields, strip)).rgb, grey({20, 10, 40, 30, 60, 50, 80, 70}));
+}
+
 TEST_F(DecodeTiff, TruncatedPixelsAreCorrupt) {
   Bytes file = tiff();
   file.pop_back();
