@@ -40,6 +40,7 @@ void read_views(const JsonView& file, const common::SquareView& view, PoolingSiz
 
 void read_video_file(const JsonView& file, Processing& p) {
   read_views(file, p.views.view, p.video_pooling);
+  p.max_frames = common::read_size(file, "num_frames", p.max_frames);
   // The reference's class for videos neither rescales nor normalises unless its file says so.
   const bool rescales = file.bool_or("do_rescale", false);
   FOVEA_CHECK(rescales == file.bool_or("do_normalize", false), kUnsupported, file.path(),
@@ -97,7 +98,7 @@ Processing read_processing(const checkpoint::HfConfig& files, const Config& conf
               common::assumed(image, "image_std", common::channel_text(scaling.image_std))});
   p.views.sources = common::sources_text(
       image, {"max_crops", "overlap_margins", "pooling_size", "image_mean", "image_std"}, video,
-      {"pooling_size", "do_rescale", "do_normalize"});
+      {"pooling_size", "num_frames", "do_rescale", "do_normalize"});
   return p;
 }
 
@@ -141,7 +142,8 @@ std::vector<std::int64_t> Processor::sample_frames(std::int64_t total_frames, do
   FOVEA_CHECK(total_frames >= 1 && target_fps > 0, kInvalidArgument, "cannot sample ", total_frames,
               " frames at ", target_fps, " frames per second");
   const double fps = video_fps > 0 ? video_fps : target_fps;
-  return common::stepped_frames(total_frames, common::frames_at(total_frames, fps, target_fps));
+  return common::stepped_frames(
+      total_frames, std::min(p_.max_frames, common::frames_at(total_frames, fps, target_fps)));
 }
 
 void Processor::fill_frame(const ItemPlan& plan, std::int64_t index, const RgbView& frame,

@@ -19,7 +19,8 @@ struct Processing {
   std::int64_t max_crops = 8;
   PoolingSize image_pooling{2, 2};
   PoolingSize video_pooling{3, 3};
-  bool raw_videos = false;  ///< the tower reads bytes of frames as they are, from 0 to 255
+  std::int64_t max_frames = 64;  ///< of a video, after sampling
+  bool raw_videos = false;       ///< the tower reads bytes of frames as they are, from 0 to 255
 };
 
 /// @throws Error(kCorruptData) naming the key for wrong types, Error(kUnsupported) for sizes that

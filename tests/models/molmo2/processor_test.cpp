@@ -97,6 +97,14 @@ TEST(Molmo2Processor, SamplesAsTheReference) {
   EXPECT_EQ(processor.sample_frames(3, 0, 2), (std::vector<std::int64_t>{0, 1, 2}));
 }
 
+// Values of its sample_frames() with a file that names num_frames and max_fps.
+TEST(Molmo2Processor, SamplesAtMostTheFramesOfItsFile) {
+  EXPECT_EQ(processor_of("{}").sample_frames(1199, 5, 2).size(), 64u);
+  const Processor processor = processor_of("{}", R"({"num_frames": 4, "max_fps": 2})");
+  EXPECT_EQ(processor.sample_frames(310, 30, 2), (std::vector<std::int64_t>{0, 77, 155, 232}));
+  EXPECT_EQ(processor.sample_frames(45, 30, 2), (std::vector<std::int64_t>{0, 15, 30}));
+}
+
 TEST(Molmo2Processor, RefusesWhatItCannotHonour) {
   const auto expect_refused = [](ErrorCode code, const std::string& message,
                                  const std::string& image) {
