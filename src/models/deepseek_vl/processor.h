@@ -12,7 +12,7 @@ namespace fovea::deepseek_vl {
 struct Processing {
   common::ViewProcessing views;
   std::int64_t min_size = 14;                             ///< least side of a resized image
-  std::array<std::uint8_t, 3> background{127, 127, 127};  ///< of the padding
+  std::array<std::uint8_t, 3> background{122, 116, 104};  ///< of the padding: the mean of CLIP
 };
 
 /// @throws Error(kCorruptData) for wrong types, Error(kUnsupported) for images that are not padded

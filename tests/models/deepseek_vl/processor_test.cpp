@@ -57,8 +57,8 @@ TEST(DeepseekVlProcessor, PadsOnBothSides) {
 }
 
 TEST(DeepseekVlProcessor, TheColourOfThePaddingFollowsFromTheMean) {
-  EXPECT_EQ(processing_of("").background, (Color{127, 127, 127}));
-  EXPECT_EQ(processing_of("{}").background, (Color{127, 127, 127}));
+  EXPECT_EQ(processing_of("").background, (Color{122, 116, 104}));
+  EXPECT_EQ(processing_of("{}").background, (Color{122, 116, 104}));
   EXPECT_EQ(processing_of(R"({"image_mean": [0.48145466, 0.2, 1],
                               "background_color": [9, 9, 9]})")
                 .background,
