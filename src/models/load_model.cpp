@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "core/check.h"
 #include "fovea/tower/models/tower_library.h"
@@ -20,10 +21,15 @@ std::string files_text(const checkpoint::WeightSource& weights) {
   return files.size() == 1 ? std::string(*files.begin()) : cat(files.size(), " files");
 }
 
-/// The prefix of the names of the tower's tensors.
-std::string weight_prefix(const ModelFamily& family, const checkpoint::WeightSource& weights) {
-  if (family.library != nullptr) return {};
+/// How a checkpoint names the tower's tensors.
+common::WeightNames weight_names(const ModelFamily& family,
+                                 const checkpoint::WeightSource& weights) {
+  if (family.library != nullptr) return "";
   if (weights.is_dummy()) return cat("model.", family.anchor_folder);
+  for (const common::OtherNames& other : family.other_names) {
+    auto prefix = checkpoint::find_prefix(weights, other.anchor_folder, other.anchor_tensor);
+    if (prefix) return {std::move(*prefix), other.renamed};
+  }
   auto prefix = checkpoint::find_prefix(weights, family.anchor_folder, family.anchor_tensor);
   if (!prefix && family.other_folder) {
     prefix = checkpoint::find_prefix(weights, *family.other_folder, family.anchor_tensor);
@@ -32,7 +38,7 @@ std::string weight_prefix(const ModelFamily& family, const checkpoint::WeightSou
               ": checkpoint holds no vision tower: none of the ", weights.names().size(),
               " tensors in ", files_text(weights), " ends with \"", family.anchor_folder,
               family.anchor_tensor, "\"");
-  return *prefix;
+  return std::move(*prefix);
 }
 
 /// The families whose models make vectors, for messages.
@@ -113,7 +119,7 @@ std::unique_ptr<EncoderGraphModel> plan_model(const checkpoint::HfConfig& files,
 CheckedModel check_model(const checkpoint::HfConfig& files, const MediaOptions& media,
                          const checkpoint::WeightSource& weights, TowerOutput output) {
   const ModelFamily family = family_of(files);
-  common::WeightLoader checker(weights, weight_prefix(family, weights));
+  common::WeightLoader checker(weights, weight_names(family, weights));
   CheckedModel checked{.planner = make(family, files, media, checker, output), .report = {}};
   checked.report = describe(family, files, *checked.planner, checker);
   return checked;
@@ -149,7 +155,7 @@ std::unique_ptr<EncoderGraphModel> load_model(const checkpoint::HfConfig& files,
                                               Device& device, Stream& stream,
                                               const QuantizationPlan& plan, TowerOutput output) {
   const ModelFamily family = family_of(files);
-  common::WeightLoader loader(weights, weight_prefix(family, weights), device, stream, plan);
+  common::WeightLoader loader(weights, weight_names(family, weights), device, stream, plan);
   return make(family, files, media, loader, output);
 }
 

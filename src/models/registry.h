@@ -9,6 +9,7 @@
 #include "checkpoint/hf_config.h"
 #include "fovea/options.h"
 #include "fovea/tower/models/encoder_graph_model.h"
+#include "models/common/weight_names.h"
 
 namespace fovea {
 
@@ -64,6 +65,9 @@ struct ModelFamily {
 
   /// Another name of `anchor_folder`, which some of the checkpoints have; "" where some have none.
   std::optional<std::string_view> other_folder = {};
+
+  /// Other names of its tensors, which are looked for first.
+  std::span<const common::OtherNames> other_names = {};
 
   Prunable prunable = {};
 

@@ -49,7 +49,8 @@ constexpr ModelFamily kFamily{
     .anchor_folder = "",
     .anchor_tensor = "vision_tower.vision_model.embeddings.patch_embedding.weight",
     .make = &make<kFormat>,
-    .item_options = {.image = std::span(kImageOptions).first(kFormat == Format::kAya ? 2 : 3)}};
+    .item_options = {.image = std::span(kImageOptions).first(kFormat == Format::kAya ? 2 : 3)},
+    .other_names = common::kNamesWithoutVisionModel};
 
 }  // namespace
 

@@ -44,7 +44,7 @@ std::int64_t FusedWeights::out_features() const {
 }
 
 StoredBytes read_fused(const checkpoint::WeightSource& source, const FusedWeights& fused,
-                       std::string_view prefix, std::string_view suffix, const Shape& shape) {
+                       const WeightNames& names, std::string_view suffix, const Shape& shape) {
   const std::int64_t columns = shape.elements() / fused.part_rows;
   const std::int64_t packed_columns =
       shape.rank() == 1 ? 1 : round_up(columns, fused.column_multiple);
@@ -58,9 +58,10 @@ StoredBytes read_fused(const checkpoint::WeightSource& source, const FusedWeight
                    static_cast<std::size_t>(fused.part_rows + empty_rows) * size_of(result.dtype));
       continue;
     }
-    const ConstTensorView view = source.tensor(cat(prefix, part, suffix), shape);
-    FOVEA_CHECK(bytes.empty() || view.dtype == result.dtype, kUnsupported, prefix, part, suffix,
-                " is ", to_string(view.dtype), ", its siblings are ", to_string(result.dtype));
+    const std::string name = names.stored(cat(part, suffix));
+    const ConstTensorView view = source.tensor(name, shape);
+    FOVEA_CHECK(bytes.empty() || view.dtype == result.dtype, kUnsupported, name, " is ",
+                to_string(view.dtype), ", its siblings are ", to_string(result.dtype));
     result.dtype = view.dtype;
     const auto size = static_cast<std::int64_t>(size_of(view.dtype));
     const std::int64_t part_bytes = (fused.part_rows + empty_rows) * packed_columns * size;
@@ -80,15 +81,15 @@ StoredBytes read_fused(const checkpoint::WeightSource& source, const FusedWeight
 }
 
 void append_fused(const checkpoint::WeightSource& source, const FusedWeights& fused,
-                  std::string_view prefix, std::string_view suffix, const Shape& shape,
+                  const WeightNames& names, std::string_view suffix, const Shape& shape,
                   StoredBytes& to) {
-  StoredBytes more = read_fused(source, fused, prefix, suffix, shape);
+  StoredBytes more = read_fused(source, fused, names, suffix, shape);
   if (to.bytes.empty()) {
     to = std::move(more);
     return;
   }
-  FOVEA_CHECK(more.dtype == to.dtype, kUnsupported, prefix, fused.parts.front(), suffix, " is ",
-              to_string(more.dtype), ", its siblings are ", to_string(to.dtype));
+  FOVEA_CHECK(more.dtype == to.dtype, kUnsupported, names.stored(cat(fused.parts.front(), suffix)),
+              " is ", to_string(more.dtype), ", its siblings are ", to_string(to.dtype));
   to.bytes.insert(to.bytes.end(), more.bytes.begin(), more.bytes.end());
 }
 

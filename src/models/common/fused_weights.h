@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "fovea/tower/checkpoint/weight_source.h"
+#include "models/common/weight_names.h"
 
 namespace fovea::common {
 
@@ -38,18 +39,18 @@ struct StoredBytes {
   std::vector<std::byte> bytes;
 };
 
-/// The tensors `<prefix><part><suffix>` of `shape` each, one after the other, filled up; zeros for
+/// The tensors `<part><suffix>` of `shape` each, one after the other, filled up; zeros for
 /// the bias of a part that has none.
 /// @param shape part_shape() for weights, [part_rows] for biases.
 /// @throws Error(kUnsupported) if they have different dtypes, and as WeightSource::tensor.
 [[nodiscard]] StoredBytes read_fused(const checkpoint::WeightSource& source,
-                                     const FusedWeights& fused, std::string_view prefix,
+                                     const FusedWeights& fused, const WeightNames& names,
                                      std::string_view suffix, const Shape& shape);
 
 /// The same behind those of layers that are in `to` already, of the same dtype.
 /// @throws as read_fused.
 void append_fused(const checkpoint::WeightSource& source, const FusedWeights& fused,
-                  std::string_view prefix, std::string_view suffix, const Shape& shape,
+                  const WeightNames& names, std::string_view suffix, const Shape& shape,
                   StoredBytes& to);
 
 }  // namespace fovea::common

@@ -58,19 +58,15 @@ std::vector<std::byte> tap_by_tap(const ConstTensorView& stored, std::int64_t ou
 
 }  // namespace
 
-WeightLoader::WeightLoader(const checkpoint::WeightSource& source, std::string prefix)
-    : source_(source), prefix_(std::move(prefix)) {}
+WeightLoader::WeightLoader(const checkpoint::WeightSource& source, WeightNames names)
+    : source_(source), names_(std::move(names)) {}
 
-WeightLoader::WeightLoader(const checkpoint::WeightSource& source, std::string prefix,
+WeightLoader::WeightLoader(const checkpoint::WeightSource& source, WeightNames names,
                            Device& device, Stream& stream, const QuantizationPlan& plan)
-    : source_(source),
-      prefix_(std::move(prefix)),
-      device_(&device),
-      stream_(&stream),
-      plan_(plan) {}
+    : source_(source), names_(std::move(names)), device_(&device), stream_(&stream), plan_(plan) {}
 
 bool WeightLoader::exists(const std::string& name) const {
-  return source_.is_dummy() || std::ranges::binary_search(source_.names(), prefix_ + name);
+  return source_.is_dummy() || std::ranges::binary_search(source_.names(), names_.stored(name));
 }
 
 WeightLoader::Bias WeightLoader::decided(Bias bias, const std::string& layer) const {
@@ -80,9 +76,9 @@ WeightLoader::Bias WeightLoader::decided(Bias bias, const std::string& layer) co
 
 void WeightLoader::check(const std::string& name, const Shape& shape) {
   check_interrupt();
-  if (!reported_.insert(prefix_ + name).second) return;
+  TensorReport entry{names_.stored(name), "", {shape.sizes().begin(), shape.sizes().end()}, ""};
+  if (!reported_.insert(entry.name).second) return;
   parameters_ += shape.elements();
-  TensorReport entry{prefix_ + name, "", {shape.sizes().begin(), shape.sizes().end()}, ""};
   if (source_.is_dummy()) {
     entry.dtype = "BF16";
   } else if (!exists(name)) {
@@ -101,7 +97,7 @@ void WeightLoader::check(const std::string& name, const Shape& shape) {
 }
 
 std::vector<float> WeightLoader::widened(const std::string& name, const Shape& shape) const {
-  const ConstTensorView stored = source_.tensor(prefix_ + name, shape);
+  const ConstTensorView stored = source_.tensor(names_.stored(name), shape);
   std::vector<float> values(static_cast<std::size_t>(shape.elements()));
   widen_to_f32(stored.dtype, stored.data, values.data(), values.size());
   return values;
@@ -208,11 +204,11 @@ ops::PackedLinear WeightLoader::over_taps(const std::string& name, const Shape& 
     if (bias == Bias::kYes) check(name + ".bias", {out_channels});
     return without_memory(in_features, out_channels, bias);
   }
-  const ConstTensorView stored = source_.tensor(prefix_ + name + ".weight", shape);
+  const ConstTensorView stored = source_.tensor(names_.stored(name + ".weight"), shape);
   const std::vector<std::byte> turned = tap_by_tap(stored, out_channels, in_channels);
-  const ConstTensorView bias_view = bias == Bias::kYes
-                                        ? source_.tensor(prefix_ + name + ".bias", {out_channels})
-                                        : ConstTensorView{};
+  const ConstTensorView bias_view =
+      bias == Bias::kYes ? source_.tensor(names_.stored(name + ".bias"), {out_channels})
+                         : ConstTensorView{};
   return ops::pack_linear(*device_, {turned.data(), stored.dtype, {out_channels, in_features}},
                           bias_view, format_);
 }
@@ -287,7 +283,7 @@ ops::PackedLinear WeightLoader::transposed(const std::string& name, std::int64_t
     check(name, shape);
     return without_memory(in_features, out_features, Bias::kNo);
   }
-  const ConstTensorView stored = source_.tensor(prefix_ + name, shape);
+  const ConstTensorView stored = source_.tensor(names_.stored(name), shape);
   // It is a convolution with one output channel, whose taps are the features.
   const std::vector<std::byte> turned = tap_by_tap(stored, 1, in_features);
   return ops::pack_linear(*device_, {turned.data(), stored.dtype, {out_features, in_features}}, {},
@@ -444,8 +440,8 @@ ops::PackedLinear WeightLoader::pack(std::span<const FusedWeights> all, Bias bia
       }
       continue;
     }
-    append_fused(source_, fused, prefix_, weights_end, fused.part_shape(), weight);
-    if (bias == Bias::kYes) append_fused(source_, fused, prefix_, biases_end, bias_shape, biases);
+    append_fused(source_, fused, names_, weights_end, fused.part_shape(), weight);
+    if (bias == Bias::kYes) append_fused(source_, fused, names_, biases_end, bias_shape, biases);
   }
   if (device_ == nullptr) return without_memory(in_features, out_features, bias);
   const ConstTensorView bias_view =

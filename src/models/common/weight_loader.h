@@ -15,6 +15,7 @@
 #include "media/normalize.h"
 #include "models/common/fused_weights.h"
 #include "models/common/layers.h"
+#include "models/common/weight_names.h"
 #include "models/quantization_plan.h"
 
 namespace fovea::common {
@@ -27,9 +28,9 @@ namespace fovea::common {
 class WeightLoader {
  public:
   /// Checks only. `source` must outlive the loader.
-  WeightLoader(const checkpoint::WeightSource& source, std::string prefix);
+  WeightLoader(const checkpoint::WeightSource& source, WeightNames names);
   /// Loads onto `device`, layers in the formats of `plan`.
-  WeightLoader(const checkpoint::WeightSource& source, std::string prefix, Device& device,
+  WeightLoader(const checkpoint::WeightSource& source, WeightNames names, Device& device,
                Stream& stream, const QuantizationPlan& plan = {});
 
   /// While it lives, layers are loaded in a format.
@@ -180,7 +181,7 @@ class WeightLoader {
   [[nodiscard]] Bias decided(Bias bias, const std::string& layer) const;
 
   const checkpoint::WeightSource& source_;
-  std::string prefix_;
+  WeightNames names_;
   Device* device_ = nullptr;  // null: check only
   Stream* stream_ = nullptr;
   QuantizationPlan plan_;

@@ -121,6 +121,29 @@ std::unique_ptr<EncoderGraphModel> make(const checkpoint::HfConfig& files,
   return std::make_unique<Model>(config, processing, std::move(weights));
 }
 
+/// As transformers names its modules. Source: transformers 5.24, conversion_mapping.py.
+constexpr std::array<common::RenamedPart, 16> kModules{{
+    {"sam_model.patch_embed.proj", "vision_tower.sam_encoder.patch_embed.projection"},
+    {"sam_model.neck.0", "vision_tower.sam_encoder.neck.conv1"},
+    {"sam_model.neck.1", "vision_tower.sam_encoder.neck.layer_norm1"},
+    {"sam_model.neck.2", "vision_tower.sam_encoder.neck.conv2"},
+    {"sam_model.neck.3", "vision_tower.sam_encoder.neck.layer_norm2"},
+    {"sam_model.net_2", "vision_tower.sam_encoder.proj.conv1"},
+    {"sam_model.net_3", "vision_tower.sam_encoder.proj.conv2"},
+    {"sam_model.blocks.", "vision_tower.sam_encoder.layers."},
+    {"sam_model.", "vision_tower.sam_encoder."},
+    {".norm1", ".layer_norm1"},
+    {".norm2", ".layer_norm2"},
+    {"qwen2_model.query_1024", "vision_tower.query_1024_resolution"},
+    {"qwen2_model.query_768", "vision_tower.query_768_resolution"},
+    {"qwen2_model.model.model.", "vision_tower.vision_encoder."},
+    {"projector.layers", "multi_modal_projector"},
+    {"view_seperator", "view_separator"},
+}};
+constexpr std::array<common::OtherNames, 1> kOtherNames{{
+    {"", "vision_tower.sam_encoder.patch_embed.projection.weight", kModules},
+}};
+
 }  // namespace
 
 const ModelFamily& family() noexcept {
@@ -129,7 +152,8 @@ const ModelFamily& family() noexcept {
                                        .anchor_folder = "",
                                        .anchor_tensor = "sam_model.patch_embed.proj.weight",
                                        .make = &make,
-                                       .item_options = {.image = kImageOptions}};
+                                       .item_options = {.image = kImageOptions},
+                                       .other_names = kOtherNames};
   return kFamily;
 }
 

@@ -31,6 +31,14 @@ std::unique_ptr<EncoderGraphModel> make(const checkpoint::HfConfig& files,
 
 constexpr std::array<std::string_view, 1> kArchitectures{"DeepseekVLForConditionalGeneration"};
 
+/// As transformers names its modules. Source: transformers 5.24, conversion_mapping.py.
+constexpr std::array<common::RenamedPart, 1> kModules{{
+    {"vision_model.vision_model.", "vision_model."},
+}};
+constexpr std::array<common::OtherNames, 1> kOtherNames{{
+    {"model.", "vision_model.embeddings.patch_embedding.weight", kModules},
+}};
+
 }  // namespace
 
 const ModelFamily& family() noexcept {
@@ -39,7 +47,8 @@ const ModelFamily& family() noexcept {
       .architectures = kArchitectures,
       .anchor_folder = "",
       .anchor_tensor = "vision_model.vision_model.embeddings.patch_embedding.weight",
-      .make = &make};
+      .make = &make,
+      .other_names = kOtherNames};
   return kFamily;
 }
 

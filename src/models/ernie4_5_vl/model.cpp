@@ -35,6 +35,24 @@ std::unique_ptr<EncoderGraphModel> make(const checkpoint::HfConfig& files,
       describe(config), std::move(processing), config, std::move(weights), &forward);
 }
 
+/// As save_pretrained() of transformers 5.24 writes them, whether published ones were loaded or
+/// not.
+constexpr std::array<common::RenamedPart, 1> kSaved{{
+    {"model.resampler_model.", "resampler_model."},
+}};
+/// As transformers names its modules. Source: transformers 5.24, conversion_mapping.py.
+constexpr std::array<common::RenamedPart, 5> kModules{{
+    {"vision_model.", "vision_tower."},
+    {"model.resampler_model.", "resampler_model."},
+    {"_linear.0", "_linear.fc1"},
+    {"_linear.2", "_linear.fc2"},
+    {"_linear.3", "_linear.ln"},
+}};
+constexpr std::array<common::OtherNames, 2> kOtherNames{{
+    {"model.", "vision_model.patch_embed.proj.weight", kSaved},
+    {"", "vision_tower.patch_embed.proj.weight", kModules},
+}};
+
 }  // namespace
 
 const ModelFamily& family() noexcept {
@@ -44,7 +62,8 @@ const ModelFamily& family() noexcept {
                                        .anchor_tensor = "vision_model.patch_embed.proj.weight",
                                        .make = &make,
                                        .has_pixel_range = true,
-                                       .item_options = {.image = common::kSizeOption}};
+                                       .item_options = {.image = common::kSizeOption},
+                                       .other_names = kOtherNames};
   return kFamily;
 }
 

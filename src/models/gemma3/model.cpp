@@ -52,7 +52,8 @@ const ModelFamily& family() noexcept {
       .anchor_folder = "",
       .anchor_tensor = "vision_tower.vision_model.embeddings.patch_embedding.weight",
       .make = &make,
-      .item_options = {.image = kImageOptions}};
+      .item_options = {.image = kImageOptions},
+      .other_names = common::kNamesWithoutVisionModel};
   return kFamily;
 }
 

@@ -33,6 +33,21 @@ std::unique_ptr<EncoderGraphModel> make(const checkpoint::HfConfig& files,
       std::move(weights), &forward);
 }
 
+/// As transformers names its modules. Source: transformers 5.24, conversion_mapping.py.
+constexpr std::array<common::RenamedPart, 8> kModules{{
+    {"vit.perceive.proj.0", "vision_tower.patch_merger.proj_conv"},
+    {"vit.perceive.proj.2", "vision_tower.patch_merger.proj_out"},
+    {"vit.perceive.", "vision_tower.patch_merger."},
+    {"vit.", "vision_tower."},
+    {".input_layernorm", ".layer_norm1"},
+    {".post_attention_layernorm", ".layer_norm2"},
+    {".dense_h_to_4h", ".fc1"},
+    {".dense_4h_to_h", ".fc2"},
+}};
+constexpr std::array<common::OtherNames, 1> kOtherNames{{
+    {"", "vision_tower.embeddings.patch_embedding.weight", kModules},
+}};
+
 }  // namespace
 
 const ModelFamily& family() noexcept {
@@ -42,7 +57,8 @@ const ModelFamily& family() noexcept {
                                        .anchor_tensor = "vit.embeddings.patch_embedding.weight",
                                        .make = &make,
                                        .has_pixel_range = true,
-                                       .item_options = {.image = common::kPixelOptions}};
+                                       .item_options = {.image = common::kPixelOptions},
+                                       .other_names = kOtherNames};
   return kFamily;
 }
 

@@ -30,6 +30,16 @@ std::unique_ptr<EncoderGraphModel> make(const checkpoint::HfConfig& files,
                                  std::move(weights), &forward);
 }
 
+/// As save_pretrained() of transformers 5.24 writes them, whether published ones were loaded or
+/// not.
+constexpr std::array<common::RenamedPart, 2> kSaved{{
+    {"vision_tower.patch_embed.proj", "vision_tower.encoder.patch_embed.proj"},
+    {"mm_projector.pre_norm", "model.mm_projector.pre_norm"},
+}};
+constexpr std::array<common::OtherNames, 1> kOtherNames{{
+    {"", "vision_tower.encoder.patch_embed.proj.weight", kSaved},
+}};
+
 }  // namespace
 
 common::MoonVitWeights load_weights(common::WeightLoader& loader, const Config& config,
@@ -45,7 +55,8 @@ const ModelFamily& family() noexcept {
                                        .architectures = kArchitectures,
                                        .anchor_folder = "",
                                        .anchor_tensor = "vision_tower.patch_embed.proj.weight",
-                                       .make = &make};
+                                       .make = &make,
+                                       .other_names = kOtherNames};
   return kFamily;
 }
 

@@ -54,7 +54,8 @@ constexpr ModelFamily kFamily{
     .architectures = {&kArchitectures[static_cast<std::size_t>(kFormat)], 1},
     .anchor_folder = "",
     .anchor_tensor = "vision_tower.vision_model.embeddings.patch_embedding.weight",
-    .make = &make<kFormat>};
+    .make = &make<kFormat>,
+    .other_names = common::kNamesWithoutVisionModel};
 
 }  // namespace
 

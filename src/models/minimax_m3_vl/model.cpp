@@ -91,6 +91,17 @@ std::unique_ptr<EncoderGraphModel> make(const checkpoint::HfConfig& files,
                                  std::move(tower), std::move(weights));
 }
 
+/// As transformers names its modules. Source: transformers 5.24, conversion_mapping.py.
+constexpr std::array<common::RenamedPart, 4> kModules{{
+    {"vision_tower.vision_model.embeddings.patch_embedding", "vision_tower.embeddings.proj"},
+    {"vision_tower.vision_model.encoder.", "vision_tower."},
+    {"vision_tower.vision_model.", "vision_tower."},
+    {"patch_merge_mlp.", "multi_modal_projector.merge_"},
+}};
+constexpr std::array<common::OtherNames, 1> kOtherNames{{
+    {"", "vision_tower.embeddings.proj.weight", kModules},
+}};
+
 }  // namespace
 
 const ModelFamily& family() noexcept {
@@ -99,7 +110,8 @@ const ModelFamily& family() noexcept {
       .architectures = kArchitectures,
       .anchor_folder = "",
       .anchor_tensor = "vision_tower.vision_model.embeddings.patch_embedding.weight",
-      .make = &make};
+      .make = &make,
+      .other_names = kOtherNames};
   return kFamily;
 }
 

@@ -47,6 +47,28 @@ std::unique_ptr<EncoderGraphModel> make(const checkpoint::HfConfig& files, const
                                  load_weights(loader, config, processing), &forward);
 }
 
+/// As transformers names its modules. Source: transformers 5.24, conversion_mapping.py.
+constexpr std::array<common::RenamedPart, 15> kModules{{
+    {"vision_backbone.image_vit.transformer.resblocks.", "vision_tower.layers."},
+    {"vision_backbone.image_vit.", "vision_tower."},
+    {"vision_backbone.", "multi_modal_projector."},
+    {".attention_norm", ".layer_norm1"},
+    {".ffn_norm", ".layer_norm2"},
+    {".attention.", ".self_attn."},
+    {".feed_forward.w1", ".mlp.fc1"},
+    {".feed_forward.w2", ".mlp.fc2"},
+    {".wq", ".q_proj"},
+    {".wk", ".k_proj"},
+    {".wv", ".v_proj"},
+    {".wo", ".o_proj"},
+    {"image_projector.w1", "image_projector.gate_proj"},
+    {"image_projector.w2", "image_projector.down_proj"},
+    {"image_projector.w3", "image_projector.up_proj"},
+}};
+constexpr std::array<common::OtherNames, 1> kOtherNames{{
+    {"", "vision_tower.patch_embedding.weight", kModules},
+}};
+
 }  // namespace
 
 const ModelFamily& family() noexcept {
@@ -57,6 +79,7 @@ const ModelFamily& family() noexcept {
       .anchor_tensor = "vision_backbone.image_vit.patch_embedding.weight",
       .make = &make,
       .item_options = {.image = kImageOptions},
+      .other_names = kOtherNames,
       .bfloat16_tolerance = 0.075};
   return kFamily;
 }

@@ -32,6 +32,14 @@ std::unique_ptr<EncoderGraphModel> make(const checkpoint::HfConfig& files,
       describe(config), std::move(processing), config, std::move(weights), &forward);
 }
 
+/// As transformers names its modules. Source: transformers 5.24, conversion_mapping.py.
+constexpr std::array<common::RenamedPart, 1> kModules{{
+    {"mlp_AR.", "projector."},
+}};
+constexpr std::array<common::OtherNames, 1> kOtherNames{{
+    {"model.", "projector.pre_norm.weight", kModules},
+}};
+
 }  // namespace
 
 const ModelFamily& family() noexcept {
@@ -42,7 +50,8 @@ const ModelFamily& family() noexcept {
       .anchor_tensor = "visual.vision_model.embeddings.patch_embedding.weight",
       .make = &make,
       .has_pixel_range = true,
-      .item_options = {.image = common::kPixelOptions}};
+      .item_options = {.image = common::kPixelOptions},
+      .other_names = kOtherNames};
   return kFamily;
 }
 

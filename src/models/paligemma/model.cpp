@@ -40,7 +40,8 @@ const ModelFamily& family() noexcept {
       .architectures = kArchitectures,
       .anchor_folder = "",
       .anchor_tensor = "vision_tower.vision_model.embeddings.patch_embedding.weight",
-      .make = &make};
+      .make = &make,
+      .other_names = common::kNamesWithoutVisionModel};
   return kFamily;
 }
 
