@@ -30,7 +30,7 @@ struct BatcherOptions {
   std::int64_t max_batch_rows = 0;
   std::int64_t max_batch_items = 0;
   /// How long a request waits for others that could run with it, while the engine is at work. An
-  /// idle engine never waits, nor does a batch that is full.
+  /// idle engine never waits, nor does a batch that is full. At most a year.
   std::chrono::microseconds max_delay{1000};
 };
 
@@ -102,8 +102,8 @@ class FOVEA_API Batcher {
 
   /// Starts 7 threads.
   /// @param engine must outlive the batcher, and may be used by others.
-  /// @throws Error(kInvalidArgument) for a bound below 1 where 0 has no meaning, Error(kIo) if
-  /// threads cannot be started, Error(kOutOfMemory).
+  /// @throws Error(kInvalidArgument) for a bound below 1 where 0 has no meaning or a longer
+  /// max_delay, Error(kIo) if threads cannot be started, Error(kOutOfMemory).
   explicit Batcher(Engine& engine, const BatcherOptions& options = {});
   Batcher(Batcher&&) noexcept;
   Batcher& operator=(Batcher&&) noexcept;
@@ -112,13 +112,13 @@ class FOVEA_API Batcher {
 
   /// Accepts a request. Reads the headers of its items on the calling thread, of files 128 KiB at
   /// most.
-  /// @param options as for Engine::encode(), without `progress`. Under OnError::kFail the error of
-  /// the first item that failed is that of the request. With `has_room` it runs by itself. `bounds`
-  /// hold from now on, in the queue as well: the request is complete at once when they end it, and
-  /// what it ran with goes on.
+  /// @param options as for Engine::encode(), without `progress` and `copies`. Under OnError::kFail
+  /// the error of the first item that failed is that of the request. With `has_room` it runs by
+  /// itself. `bounds` hold from now on, in the queue as well: the request is complete at once when
+  /// they end it, and what it ran with goes on.
   /// @throws Error(kUnavailable), and accepts nothing, if there is no room for the request now or
   /// the batcher has ended, Error(kInvalidArgument) if it will never have room for it, for a
-  /// request without items, and for `progress`, Error(kOutOfMemory).
+  /// request without items, and for `progress` and `copies`, Error(kOutOfMemory).
   Ticket submit(std::vector<MediaItem> items, const EncodeOptions& options, Done done);
   /// As above, for items that are planned: reads nothing.
   Ticket submit(std::vector<PlannedItem> items, const EncodeOptions& options, Done done);

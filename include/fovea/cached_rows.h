@@ -70,9 +70,9 @@ struct EmbeddingsView {
 /// Writes gathered rows over the text embeddings of their positions, converted to the dtype of
 /// `target`: the first `hidden` elements of a row there, the others to the deepstack levels, which
 /// are zero elsewhere.
-/// @throws Error(kInvalidArgument) if the numbers of rows and positions, or the widths, do not fit;
-/// nothing is written then. Source: vLLM, `_merge_multimodal_embeddings`. In host memory;
-/// Engine::merge_rows() does the same on a GPU.
+/// @throws Error(kInvalidArgument) if the numbers of rows and positions, or the widths, do not
+/// fit, or a size is below 0; nothing is written then. Source: vLLM,
+/// `_merge_multimodal_embeddings`. In host memory; Engine::merge_rows() does the same on a GPU.
 FOVEA_API void merge_rows(const GatheredRows& gathered, const EmbeddingsView& target);
 
 /// Rows at the positions of their placeholder, [length, width], zeros between them: the form in

@@ -126,6 +126,8 @@ struct WindowPlan {
 /// and `remote` and after them for `duplicates`, or, if it cannot run the window, release_all(): a
 /// request that waits must hold nothing.
 /// @param window prompt positions from the first that is not computed.
+/// @throws Error(kInvalidArgument) for a window that begins below 0 or behind its end, or a
+/// look_ahead below 0.
 /// Source: vLLM 0.33, `Scheduler._try_schedule_encoder_inputs` and `_reserve_prefill_lookahead`.
 [[nodiscard]] FOVEA_API WindowPlan plan_window(EncoderCache& cache, const CacheRequest& request,
                                                IndexRange window, const WindowLimits& limits);
