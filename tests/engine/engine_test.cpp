@@ -146,6 +146,7 @@ TEST_F(EngineTest, StagesOfABatchAreSharedByRows) {
 
 TEST_F(EngineTest, TellsHowFarItIs) {
   std::vector<MediaItem> items;
+  items.reserve(70);
   for (int i = 0; i < 70; ++i) items.push_back(test_image(32, 32, static_cast<std::uint8_t>(i)));
   std::vector<std::int64_t> done;
   const auto progress = [&](std::int64_t now, std::int64_t total) {
@@ -160,6 +161,7 @@ TEST_F(EngineTest, TellsHowFarItIs) {
 
 TEST_F(EngineTest, RowsOfALongCallAreInTheOrderOfTheItems) {
   std::vector<MediaItem> items;
+  items.reserve(100);
   for (int i = 0; i < 100; ++i) {  // not in the order of their sizes
     items.push_back(test_image(32 + 32 * (i * 7 % 10), 64, static_cast<std::uint8_t>(i)));
   }

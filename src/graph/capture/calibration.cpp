@@ -35,6 +35,7 @@ std::optional<GraphTimes::Load> time_load(const GraphTimer& timer, const BudgetG
   const std::vector<PreparedItem> blank = filling_items(timer.model, path, capacity);
   if (blank.empty()) return std::nullopt;
   std::vector<ItemPart> parts;
+  parts.reserve(blank.size());
   for (const PreparedItem& item : blank) parts.push_back(ItemPart::whole(item, path));
   InputScratch scratch;
   const auto time = [&](auto&& run) {

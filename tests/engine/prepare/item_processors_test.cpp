@@ -148,6 +148,7 @@ TEST_F(ItemOptions, AreKeptForThoseUsedLast) {
 
 TEST_F(ItemOptions, MayBeAskedForByManyThreads) {
   std::vector<std::jthread> threads;
+  threads.reserve(4);
   for (int thread = 0; thread < 4; ++thread) {
     threads.emplace_back([&, thread] {
       for (int i = 0; i < 40; ++i) {
@@ -180,6 +181,7 @@ TEST(ItemOptionsOfAnEngine, GiveTheRowsOfACheckpointThatSaysTheSame) {
   Engine engine = Engine::load(kModel, {.device = "cpu", .num_threads = 2});
   const std::vector<std::string> options{"", kSmall, R"({"min_pixels": 100000})", "{}"};
   std::vector<MediaItem> items;
+  items.reserve(options.size());
   for (const std::string& one : options) items.push_back(photo(one));
   const std::vector<Embedding> rows = engine.encode(items);
   for (std::size_t i = 0; i < rows.size(); ++i) {
