@@ -3,6 +3,7 @@
 import asyncio
 import base64
 import concurrent.futures
+import contextlib
 import http.server
 import io
 import json
@@ -426,6 +427,46 @@ def test_a_server_that_does_not_reply_is_an_error(connect):
     with Scripted("wait") as scripted:
         with pytest.raises(fovea.Error, match="no reply in time") as caught:
             connect(scripted.url).info(timeout=0.2)
+    assert caught.value.code == "deadline"
+
+
+HEAD = b"HTTP/1.1 200 X\r\nContent-Length: 1000\r\n"
+
+
+@pytest.mark.parametrize(
+    ("at_once", "drop"),
+    [
+        (HEAD, b"a"),
+        (HEAD + b"\r\n", b"a"),
+        (b"HTTP/1.1 200 X\r\nTransfer-Encoding: chunked\r\n\r\n", b"1\r\na\r\n"),
+    ],
+    ids=["head", "body", "chunks"],
+)
+def test_a_server_that_replies_drop_by_drop_is_an_error_at_the_deadline(connect, at_once, drop):
+    """Each drop comes in time, and all of them together do not."""
+    gone = threading.Event()
+
+    def answer(listening):
+        connection, _ = listening.accept()
+        with connection, contextlib.suppress(OSError):
+            connection.recv(1 << 16)
+            connection.sendall(at_once)
+            while not gone.wait(0.05):
+                connection.sendall(drop)
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        thread = threading.Thread(target=answer, args=(listening,))
+        thread.start()
+        calls = concurrent.futures.ThreadPoolExecutor(1)
+        client = connect("http://127.0.0.1:%d" % listening.getsockname()[1])
+        call = calls.submit(client.info, timeout=0.5)
+        try:
+            with pytest.raises(fovea.Error, match="no reply in time") as caught:
+                call.result(10)
+        finally:
+            gone.set()
+            thread.join()
+            calls.shutdown()
     assert caught.value.code == "deadline"
 
 

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import functools
 import http.client
+import io
 import os
 import select
 import socket
 import ssl
 import threading
 import time
-from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, NamedTuple, Optional, TypeVar
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, NamedTuple, Optional, TypeVar, cast
 
 from .._native import Embedding
 from ._calls import Options, ServerClient
@@ -31,15 +33,40 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-_READ_BYTES = 1 << 20
 _TOGETHER_BYTES = 16 << 10  # a request of that size is sent in one piece, so that the server wakes once
+
+
+class _Pieces(io.RawIOBase):
+    """The bytes of replies, none of which is waited for behind the deadline of the request."""
+
+    def __init__(self, deadline: float, sock: socket.socket, raw: io.RawIOBase) -> None:
+        self.deadline = deadline
+        self._sock, self._raw = sock, raw
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> Optional[int]:
+        self._sock.settimeout(_patience(self.deadline))
+        return self._raw.readinto(buffer)
+
+    def close(self) -> None:
+        super().close()
+        self._raw.close()
+
+
+class _Reply(http.client.HTTPResponse):
+    def __init__(self, deadline: float, sock: socket.socket, *args: Any, **more: Any) -> None:
+        super().__init__(sock, *args, **more)
+        self.pieces = _Pieces(deadline, sock, self.fp.detach())
+        self.fp = io.BufferedReader(self.pieces)
 
 
 class _Idle(NamedTuple):
     """A connection for the next request, and the reply whose end is still to come."""
 
     connection: http.client.HTTPConnection
-    unread: Optional[http.client.HTTPResponse] = None
+    unread: Optional[_Reply] = None
 
 
 class _UnixConnection(http.client.HTTPConnection):
@@ -192,7 +219,7 @@ class Client(ServerClient):
         else:
             connection = http.client.HTTPConnection(address.host, address.port)
         try:
-            connection.timeout = _patience(request)
+            connection.timeout = _patience(request.deadline)
             connection.connect()
         except TimeoutError:
             raise cannot_connect(address, "no answer") from None
@@ -206,8 +233,8 @@ class Client(ServerClient):
         try:
             sent = time.monotonic()
             is_sent = self._send_request(connection, request)
-            connection.sock.settimeout(_patience(request))
-            reply = connection.getresponse()
+            connection.response_class = functools.partial(_Reply, request.deadline)  # type: ignore[assignment]
+            reply = cast(_Reply, connection.getresponse())
             if request.is_held and reply.status == 200:
                 response = _held(connection, reply, sent, self._keep)
                 is_held = True
@@ -215,7 +242,7 @@ class Client(ServerClient):
             response = Response(
                 reply.status,
                 {name.lower(): value for name, value in reply.getheaders()},
-                _read_body(connection, reply, request),
+                _read_body(reply),
             )
             keep = is_sent and not reply.will_close
             return response
@@ -232,7 +259,7 @@ class Client(ServerClient):
     def _send_request(self, connection: http.client.HTTPConnection, request: Request) -> bool:
         """Whether all of it could be sent: a server that refuses a request replies to its headers and
         reads no further."""
-        connection.sock.settimeout(_patience(request))
+        connection.sock.settimeout(_patience(request.deadline))
         connection.putrequest(request.method, self._address.root + request.path)
         for name, value in request.headers(self._api_key).items():
             connection.putheader(name, value)
@@ -244,7 +271,7 @@ class Client(ServerClient):
             body = []
         try:
             for piece in body:
-                connection.sock.settimeout(_patience(request))
+                connection.sock.settimeout(_patience(request.deadline))
                 connection.send(piece)
         except (BrokenPipeError, ConnectionResetError):
             return False
@@ -264,7 +291,7 @@ def _send_together(connection: http.client.HTTPConnection, body: List[Bytes]) ->
 
 def _held(
     connection: http.client.HTTPConnection,
-    reply: http.client.HTTPResponse,
+    reply: _Reply,
     sent: float,
     keep: Callable[[_Idle], None],
 ) -> Response:
@@ -295,33 +322,25 @@ def _read_end(kept: _Idle, request: Request) -> None:
     """Reads what is left of the reply before. @raises ConnectionError if that does not come."""
     if kept.unread is None:
         return
-    kept.connection.sock.settimeout(_patience(request))
+    kept.unread.pieces.deadline = request.deadline
     try:
         kept.unread.read()
     except http.client.HTTPException as problem:
         raise ConnectionError from problem
 
 
-def _read_body(
-    connection: http.client.HTTPConnection, reply: http.client.HTTPResponse, request: Request
-) -> bytearray:
-    """In pieces, so that a server that sends slowly is noticed at the deadline."""
+def _read_body(reply: http.client.HTTPResponse) -> bytearray:
     body = bytearray(reply.length or 0)
-    filled = 0
-    while filled < len(body):
-        if connection.sock is not None:  # gone after the head of a reply that closes
-            connection.sock.settimeout(_patience(request))
-        count = reply.readinto(memoryview(body)[filled : filled + _READ_BYTES])
-        if count == 0:
-            raise http.client.IncompleteRead(bytes(), len(body) - filled)
-        filled += count
+    filled = reply.readinto(body) if body else 0
+    if filled < len(body):
+        raise http.client.IncompleteRead(bytes(), len(body) - filled)
     body += reply.read()  # of a reply in chunks; otherwise nothing
     return body
 
 
-def _patience(request: Request) -> float:
+def _patience(deadline: float) -> float:
     """Seconds until the deadline. @raises TimeoutError behind it."""
-    seconds = request.remaining()
+    seconds = deadline - time.monotonic()
     if seconds <= 0:
         raise TimeoutError
     return seconds
