@@ -12,6 +12,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 import urllib.request
 
 import numpy
@@ -468,6 +469,22 @@ def test_a_server_that_replies_drop_by_drop_is_an_error_at_the_deadline(connect,
             thread.join()
             calls.shutdown()
     assert caught.value.code == "deadline"
+
+
+def test_a_host_with_several_addresses_that_do_not_answer_is_an_error_at_the_deadline(monkeypatch):
+    """A listening socket whose queue is full leaves connections waiting, as a firewall does."""
+    with socket.create_server(("127.0.0.1", 0), backlog=0) as full, contextlib.ExitStack() as queue:
+        for _ in range(8):
+            waiting = queue.enter_context(socket.socket())
+            waiting.setblocking(False)
+            waiting.connect_ex(full.getsockname())
+        address = (socket.AF_INET, socket.SOCK_STREAM, 6, "", full.getsockname())
+        monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: [address] * 8)
+        begin = time.monotonic()
+        with Client("http://host:1") as client, pytest.raises(fovea.Error, match="no answer") as caught:
+            client.info(timeout=0.5)
+    assert caught.value.code == "unavailable"
+    assert time.monotonic() - begin < 3
 
 
 @pytest.mark.parametrize("url", ["localhost:8080", "ftp://host", "http://", "unix:", "http://h/?a=b"])

@@ -11,7 +11,7 @@ import socket
 import ssl
 import threading
 import time
-from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, NamedTuple, Optional, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Callable, Dict, Iterable, List, NamedTuple, Optional, Tuple, TypeVar, cast
 
 from .._native import Embedding
 from ._calls import Options, ServerClient
@@ -220,6 +220,7 @@ class Client(ServerClient):
             connection = http.client.HTTPConnection(address.host, address.port)
         try:
             connection.timeout = _patience(request.deadline)
+            connection._create_connection = functools.partial(_connected, request.deadline)  # type: ignore[attr-defined]
             connection.connect()
         except TimeoutError:
             raise cannot_connect(address, "no answer") from None
@@ -276,6 +277,21 @@ class Client(ServerClient):
         except (BrokenPipeError, ConnectionResetError):
             return False
         return True
+
+
+def _connected(deadline: float, address: Tuple[str, int], *_: object) -> socket.socket:
+    """As socket.create_connection(), whose time is that of each address of a host."""
+    problem = OSError("no address")
+    for family, kind, protocol, _name, place in socket.getaddrinfo(*address, type=socket.SOCK_STREAM):
+        sock = socket.socket(family, kind, protocol)
+        try:
+            sock.settimeout(_patience(deadline))
+            sock.connect(place)
+            return sock
+        except OSError as failure:
+            sock.close()
+            problem = failure
+    raise problem
 
 
 def _send_together(connection: http.client.HTTPConnection, body: List[Bytes]) -> None:
