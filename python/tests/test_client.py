@@ -305,14 +305,16 @@ def test_calls_share_a_connection(connect):
         assert scripted.connections == 1
 
 
-@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
-def test_a_forked_process_makes_connections_of_its_own():
+@pytest.fixture
+def callers():
+    """The URL of a server, and the addresses that its requests come from."""
+    addresses = []
+
     class Handler(http.server.BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
-        callers = []
 
         def do_GET(self):
-            self.callers.append(self.client_address)
+            addresses.append(self.client_address)
             self.send_response(200)
             self.send_header("Content-Length", "2")
             self.end_headers()
@@ -322,21 +324,47 @@ def test_a_forked_process_makes_connections_of_its_own():
             pass
 
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        server.daemon_threads = True
         threading.Thread(target=server.serve_forever, daemon=True).start()
-        with Client("http://127.0.0.1:%d" % server.server_port) as client:
-            client.info()
-            child = os.fork()
-            if child == 0:
-                try:
-                    client.info()
-                finally:
-                    os._exit(0)
-            os.waitpid(child, 0)
-            client.info()
+        yield "http://127.0.0.1:%d" % server.server_port, addresses
         server.shutdown()
-    ours, of_child, ours_again = Handler.callers
+
+
+@pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
+def test_a_forked_process_makes_connections_of_its_own(connect, callers):
+    url, addresses = callers
+    client = connect(url)
+    client.info()
+    child = os.fork()
+    if child == 0:
+        try:
+            if isinstance(client, InALoop):
+                asyncio.run(client.client.info(timeout=5))
+            else:
+                client.info(timeout=5)
+        finally:
+            os._exit(0)
+    os.waitpid(child, 0)
+    client.info()
+    ours, of_child, ours_again = addresses
     assert ours == ours_again
     assert ours != of_child
+
+
+def test_an_event_loop_makes_connections_of_its_own(callers):
+    pytest.importorskip("httpx")
+    url, addresses = callers
+    client = AsyncClient(url)
+
+    async def twice():
+        return [await client.info() for _ in range(2)]
+
+    assert asyncio.run(client.info()) == {}
+    assert asyncio.run(twice()) == [{}, {}]
+    asyncio.run(client.close())
+    first, second, second_again = addresses
+    assert first != second
+    assert second == second_again
 
 
 def test_a_connection_that_was_closed_while_idle_is_made_again(connect):

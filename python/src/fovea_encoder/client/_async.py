@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import ssl
-from typing import Any, AsyncIterator, Dict, Iterable, List, Optional, Sequence, TypeVar
+from typing import Any, AsyncIterator, Dict, Iterable, List, Optional, Sequence, Tuple, TypeVar
 
 from .._native import Embedding
 from ._calls import Options, ServerClient
@@ -33,18 +34,28 @@ class AsyncClient(ServerClient):
                 "fovea_encoder.client.AsyncClient needs httpx: install it, or use Client in threads"
             ) from None
         self._httpx = httpx
+        self._ssl_context = ssl_context
         address = self._address
         scheme = "http" if address.scheme == "unix" else address.scheme
         self._base = f"{scheme}://{_in_url(address.host)}:{address.port or 80}{address.root}"
-        self._client = httpx.AsyncClient(
-            transport=httpx.AsyncHTTPTransport(
-                uds=address.socket or None,
-                verify=ssl_context or True,
-                limits=httpx.Limits(max_connections=None, max_keepalive_connections=64),
-            ),
-            timeout=None,  # calls have a deadline
-            trust_env=False,
-        )
+        self._home: Optional[Tuple[int, asyncio.AbstractEventLoop]] = None
+
+    def _connections(self) -> Any:
+        """The client of httpx, which has connections of this process in the loop that runs: replies to others would not
+        come here, or would go to either process."""
+        home = os.getpid(), asyncio.get_running_loop()
+        if self._home != home:
+            self._client = self._httpx.AsyncClient(
+                transport=self._httpx.AsyncHTTPTransport(
+                    uds=self._address.socket or None,
+                    verify=self._ssl_context or True,
+                    limits=self._httpx.Limits(max_connections=None, max_keepalive_connections=64),
+                ),
+                timeout=None,  # calls have a deadline
+                trust_env=False,
+            )
+            self._home = home
+        return self._client
 
     async def encode(
         self,
@@ -87,7 +98,8 @@ class AsyncClient(ServerClient):
 
     async def close(self) -> None:
         """Closes all connections."""
-        await self._client.aclose()
+        if self._home is not None:
+            await self._connections().aclose()
 
     async def __aenter__(self) -> "AsyncClient":
         return self
@@ -131,7 +143,7 @@ class AsyncClient(ServerClient):
             return await self._exchange_once(request)
 
     async def _exchange_once(self, request: Request) -> Response:
-        reply = await self._client.request(
+        reply = await self._connections().request(
             request.method,
             self._base + request.path,
             headers=request.headers(self._api_key),
