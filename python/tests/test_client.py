@@ -13,6 +13,7 @@ import subprocess
 import sys
 import threading
 import time
+import types
 import urllib.request
 
 import numpy
@@ -349,6 +350,30 @@ def test_a_forked_process_makes_connections_of_its_own(connect, callers):
     ours, of_child, ours_again = addresses
     assert ours == ours_again
     assert ours != of_child
+
+
+def test_threads_of_a_forked_process_take_no_connection_of_the_other(callers, monkeypatch):
+    url, addresses = callers
+    with Client(url) as client:
+        client.info()
+        client._process = -1  # as one that was forked finds it
+        begun, finish = threading.Event(), threading.Event()
+
+        def lock():
+            if not begun.is_set():
+                begun.set()
+                finish.wait(PATIENCE)
+            return threading.Lock()
+
+        monkeypatch.setattr("fovea_encoder.client._sync.threading", types.SimpleNamespace(Lock=lock))
+        first = threading.Thread(target=client.info)
+        first.start()
+        begun.wait(PATIENCE)
+        client.info()
+        finish.set()
+        first.join()
+    assert len(addresses) == 3
+    assert addresses[0] not in addresses[1:]
 
 
 def test_an_event_loop_makes_connections_of_its_own(callers):

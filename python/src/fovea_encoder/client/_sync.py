@@ -92,9 +92,9 @@ class Client(ServerClient):
 
     def _begin(self) -> None:
         """Has no connection yet, in this process."""
-        self._process = os.getpid()
         self._lock = threading.Lock()
         self._idle: List[_Idle] = []
+        self._process = os.getpid()  # the last: another thread takes from the list as soon as it is this one
 
     def encode(
         self,
