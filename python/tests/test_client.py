@@ -24,6 +24,7 @@ from servers import PATIENCE, Scripted, reply, served
 
 import fovea_encoder as fovea
 from fovea_encoder.client import AsyncClient, Client, ServerError
+from fovea_encoder.client._http import Response
 
 CLIP = str(MODEL.parents[1] / "media" / "videos" / "ramp_h264.mp4")
 
@@ -562,6 +563,25 @@ def test_tasks_share_a_client(server, program_rows):
 
     for (item,) in asyncio.run(encode()):
         assert item._array().tobytes() == program_rows("float32")[0].tobytes()
+
+
+def test_a_task_that_is_cancelled_when_its_reply_comes_is_cancelled():
+    pytest.importorskip("httpx")
+
+    async def cancel():
+        async with AsyncClient("http://localhost") as client:
+            loop = asyncio.get_running_loop()
+
+            async def exchange(request):
+                loop.call_soon(task.cancel)
+                return Response(200, {}, b"{}")
+
+            client._exchange = exchange
+            task = asyncio.ensure_future(client.info())
+            with pytest.raises(asyncio.CancelledError):
+                await task
+
+    asyncio.run(cancel())
 
 
 def test_without_httpx_the_error_says_what_to_do(monkeypatch):

@@ -125,14 +125,19 @@ class AsyncClient(ServerClient):
             return result
 
     async def _send(self, request: Request) -> Response:
+        exchange = asyncio.ensure_future(self._exchange(request))
         try:
-            return await asyncio.wait_for(self._exchange(request), max(0.0, request.remaining()))
-        except asyncio.TimeoutError:
-            raise took_too_long(self._address) from None
+            # asyncio.wait_for() before Python 3.12 forgets that the task was cancelled if the reply comes just then.
+            if not (await asyncio.wait([exchange], timeout=max(0.0, request.remaining())))[0]:
+                raise took_too_long(self._address)
+            return exchange.result()
         except self._httpx.ConnectError as problem:
             raise cannot_connect(self._address, problem) from None
         except self._httpx.TransportError as problem:
             raise connection_lost(self._address, problem) from None
+        finally:
+            exchange.cancel()
+            await asyncio.gather(exchange, return_exceptions=True)
 
     async def _exchange(self, request: Request) -> Response:
         """Twice, if a connection is lost: httpx does not say whether the server had closed it while
