@@ -90,6 +90,14 @@ def test_broken_items_are_rows_with_an_error(stage, expected, tmp_path):
     assert table["error"][0].as_py() == "no such file"
 
 
+@pytest.mark.parametrize(("column", "kept"), [("bytes", []), ("path", ["path"])])
+def test_a_block_without_any_value_is_rows_with_errors(stage, column, kept):
+    table, _ = run(stage, pyarrow.table({column: pyarrow.array([None, None])}))
+    assert [name for name in table.column_names if name == column] == kept
+    assert all(table["error"].to_pylist())
+    assert stages.rows_of(table) == [None, None]
+
+
 def test_a_wrong_configuration_raises(stage):
     for wrong in ({"dtype": "int8"}, {"modality": "sound"}, {"block_bytes": 0}):
         with pytest.raises(ValueError, match=next(iter(wrong))):

@@ -127,7 +127,7 @@ class EncodeBatch:
     def __call__(self, batch: pyarrow.Table) -> Iterator[pyarrow.Table]:
         column = self._column_of(batch)
         items = self._items(batch, column)
-        kept = batch.drop_columns([column]) if _is_binary(batch, column) else batch
+        kept = batch.drop_columns([column]) if _holds_bytes(batch, column) else batch
         for begin, end in self._groups(items):
             yield self._table(kept.slice(begin, end - begin), items[begin:end])
 
@@ -343,6 +343,11 @@ def _is_binary(batch: pyarrow.Table, column: str) -> bool:
     return bool(pyarrow.types.is_binary(kind) or pyarrow.types.is_large_binary(kind))
 
 
+def _holds_bytes(batch: pyarrow.Table, column: str) -> bool:
+    """Also of a block without any value, whose columns are of type null."""
+    return _is_binary(batch, column) or (column == "bytes" and bool(pyarrow.types.is_null(batch[column].type)))
+
+
 def read_list(path: Path, **arguments: Any) -> "ray.data.Dataset":
     """A list of `fovea encode` (docs/shards.md) as a dataset of the columns `path`, `type` ("image"
     or "video"), `options` (mm_processor_kwargs as JSON, or null) and `fps` (or null): what
@@ -407,7 +412,8 @@ def _media(batch: pyarrow.Table, column: str) -> List[Any]:
     if _is_binary(batch, column):
         return [b"" if value is None else value for value in _values(batch[column])]
     kind = batch.schema.field(column).type
-    if not (pyarrow.types.is_string(kind) or pyarrow.types.is_large_string(kind)):
+    is_path = pyarrow.types.is_string(kind) or pyarrow.types.is_large_string(kind)
+    if not is_path and not pyarrow.types.is_null(kind):
         raise ValueError(f"column {column}: expected bytes or paths, got {kind}")
     return [b"" if path is None else path for path in batch[column].to_pylist()]
 
