@@ -470,6 +470,25 @@ def test_a_reply_that_ends_early_is_an_error(connect):
     assert caught.value.code == "unavailable"
 
 
+@pytest.mark.parametrize("length", [10**14, 10**19])
+def test_a_reply_that_is_said_to_be_longer_than_memory_is_an_error(connect, length):
+    cut = b"HTTP/1.1 200 X\r\nContent-Length: %d\r\n\r\n{}" % length
+    with Scripted(cut, cut, close_after_reply=True) as scripted:
+        with pytest.raises(fovea.Error, match="the connection was lost") as caught:
+            connect(scripted.url).info()
+    assert caught.value.code == "unavailable"
+
+
+def test_a_reply_may_be_longer_than_what_is_read_at_once(connect, monkeypatch):
+    monkeypatch.setattr("fovea_encoder.client._sync._ROOM_BYTES", 1000)
+    document = {"text": "0123456789" * 1000}
+    with Scripted(reply(200, document), reply(200, document)) as scripted:
+        client = connect(scripted.url)
+        assert client.info() == document
+        assert client.info() == document
+        assert scripted.connections == 1
+
+
 def test_a_server_that_is_not_there_is_an_error(connect):
     with socket.create_server(("127.0.0.1", 0)) as free:
         url = "http://127.0.0.1:%d" % free.getsockname()[1]

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+_ROOM_BYTES = 64 << 20  # that a reply gets before it comes
 _TOGETHER_BYTES = 16 << 10  # a request of that size is sent in one piece, so that the server wakes once
 
 
@@ -346,10 +347,14 @@ def _read_end(kept: _Idle, request: Request) -> None:
 
 
 def _read_body(reply: http.client.HTTPResponse) -> bytearray:
-    body = bytearray(reply.length or 0)
-    filled = reply.readinto(body) if body else 0
-    if filled < len(body):
-        raise http.client.IncompleteRead(bytes(), len(body) - filled)
+    body = bytearray()
+    while reply.length:  # which a server may say as it likes: memory is taken as it comes
+        begin = len(body)
+        body += bytes(min(reply.length, _ROOM_BYTES))
+        with memoryview(body) as view, view[begin:] as room:
+            count = reply.readinto(room)
+        if begin + count < len(body):
+            raise http.client.IncompleteRead(bytes(), reply.length or 0)
     body += reply.read()  # of a reply in chunks; otherwise nothing
     return body
 
