@@ -207,6 +207,16 @@ TEST_F(EncodeShard, AVideoThatIsNotThereIsAnItemThatFails) {
   EXPECT_THAT(read_text(folder_ / "out/manifest-0-of-1.jsonl"), HasSubstr("none.mp4: "));
 }
 
+TEST_F(EncodeShard, MoreVideosThatAreNotThereThanAPartHoldsAreSeveralParts) {
+  constexpr int kMaxItemsOfPart = 65'536;
+  std::string lines = model_ + "/images/noise_101x61.png\n";
+  for (int i = 0; i < kMaxItemsOfPart; ++i) lines += "{\"video\": \"" + std::to_string(i) + "\"}\n";
+  write_text(folder_ / "list", lines);
+  EXPECT_EQ(encode("@" + (folder_ / "list"), folder_ / "out").exit_code, 0);
+  EXPECT_EQ(check(folder_ / "out").exit_code, 0) << check(folder_ / "out").err;
+  EXPECT_EQ(rows_in(folder_ / "out").size(), 1U);
+}
+
 TEST_F(EncodeShard, OptionsOfTheCommandLineAreOfAllItems) {
   const std::string input = list(2);
   std::vector<std::string> run = arguments(input, folder_ / "out");

@@ -156,9 +156,6 @@ class ShardRun {
   void take(std::vector<ItemLine> files, std::vector<Embedding> rows) {
     for (std::size_t i = 0; i < files.size(); ++i) {
       take(std::move(files[i]), std::move(rows[i]));
-      if (part_bytes_ >= job_.flags.part_bytes || std::ssize(files_) == kMaxItemsOfPart) {
-        write_part();
-      }
     }
   }
 
@@ -180,6 +177,7 @@ class ShardRun {
       rows_.push_back(std::move(item));
     }
     files_.push_back(std::move(file));
+    if (part_bytes_ >= job_.flags.part_bytes || std::ssize(files_) == kMaxItemsOfPart) write_part();
   }
 
   void write_part() {
