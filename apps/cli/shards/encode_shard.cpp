@@ -128,6 +128,7 @@ class ShardRun {
     });
     calls.finish();
     write_part();
+    list_.require_all_used();
   }
 
   /// Has an item encoded, unless its rows are there.

@@ -72,6 +72,14 @@ void ShardList::for_each(const Use& use) {
   });
 }
 
+void ShardList::require_all_used() const {
+  const auto gone = std::ranges::count(used_, false);
+  if (gone == 0) return;
+  throw Error(ErrorCode::kInvalidArgument,
+              "INPUT: the list has changed since the run began: " + counted(gone, "item") +
+                  " of the shard left it; --resume goes on with what it holds now");
+}
+
 void ShardList::for_each_listed(const std::function<void(const ListedItem& item)>& use) const {
   for (const InputArgument& argument : arguments_) {
     if (!is_list(argument.text)) {

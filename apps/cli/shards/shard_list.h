@@ -38,6 +38,8 @@ class ShardList {
   /// Calls `use` with every item of the shard, in the order of the list, until it throws. Once.
   using Use = std::function<void(const ListedItem& item, const PathDigest& digest)>;
   void for_each(const Use& use);
+  /// @throws Error(kInvalidArgument) if for_each() did not find all of them in the list any more.
+  void require_all_used() const;
 
  private:
   void for_each_listed(const std::function<void(const ListedItem& item)>& use) const;

@@ -23,6 +23,7 @@ class ShardListTest : public ::testing::Test {
     std::vector<std::string> found;
     paths.for_each([&](const ListedItem& item, const PathDigest&) { found.push_back(item.path); });
     EXPECT_EQ(std::ssize(found), paths.size());
+    paths.require_all_used();
     return found;
   }
 
@@ -84,6 +85,18 @@ TEST_F(ShardListTest, FindsWhatIsWrongBeforeAnythingIsEncoded) {
             R"({"image": "a", "mm_processor_kwargs": {"a": ")" + std::string(9000, 'x') + "\"}}\n",
             {});
       });
+}
+
+TEST_F(ShardListTest, SaysThatItemsHaveLeftTheListSinceItWasReadFirst) {
+  write_text(folder_ / "list", "/a\n/b\n/c\n");
+  const InputArgument list{.text = "@" + (folder_ / "list")};
+  ShardList paths({&list, 1}, {}, {});
+  write_text(folder_ / "list", "/new\n/b\n");
+  std::vector<std::string> found;
+  paths.for_each([&](const ListedItem& item, const PathDigest&) { found.push_back(item.path); });
+  EXPECT_EQ(found, std::vector<std::string>{"/b"});
+  expect_error(ErrorCode::kInvalidArgument, "list has changed since the run began: 2 items",
+               [&] { paths.require_all_used(); });
 }
 
 TEST_F(ShardListTest, RefusesPathsThatAManifestCannotHold) {
