@@ -566,6 +566,20 @@ def test_a_url_that_is_none(connect, url):
         connect(url)
 
 
+def test_a_url_with_a_password_is_refused_and_not_repeated(connect):
+    with pytest.raises(ValueError, match="without a user or a password.*api_key") as caught:
+        connect("http://me:secret@localhost")
+    assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("seconds", [float("inf"), float("nan"), 1e12])
+def test_a_time_that_no_clock_has_is_refused(connect, seconds):
+    with Scripted(reply(200)) as scripted:
+        with pytest.raises(ValueError, match="timeout: expected at most 31536000 seconds"):
+            connect(scripted.url).info(timeout=seconds)
+        assert connect(scripted.url).info(timeout=31536000) == {}
+
+
 def test_threads_share_a_client(server, program_rows):
     with Client(server) as client, concurrent.futures.ThreadPoolExecutor(8) as pool:
         for (item,) in pool.map(lambda _: client.encode(IMAGES[0], dtype="float32"), range(32)):

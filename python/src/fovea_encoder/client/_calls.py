@@ -20,6 +20,7 @@ from ._rows import cached_rows, encoded_rows
 # Bytes of media after which a request is sent before it has `batch_size` items. Servers take more
 # (--max-body-bytes), but hold them until they are encoded.
 _REQUEST_BYTES = 128 << 20
+_MOST_SECONDS = 365 * 24 * 3600  # sockets and headers have an end of time of their own
 _BLAMED = re.compile(r"(?:file|items)\[(\d+)\]")
 _CHOICES = {
     "on_error": ("raise", "record"),
@@ -139,7 +140,10 @@ class Calls:
         return Lease(response, keys)
 
     def _deadline(self, timeout: Optional[float]) -> float:
-        return time.monotonic() + (self._timeout if timeout is None else timeout)
+        seconds = self._timeout if timeout is None else timeout
+        if not seconds <= _MOST_SECONDS:  # nor is NaN
+            raise ValueError(f"timeout: expected at most {_MOST_SECONDS} seconds, a year, got {seconds}")
+        return time.monotonic() + seconds
 
     def _named(self) -> Dict[str, Any]:
         return {} if self._model is None else {"model": self._model}

@@ -38,6 +38,8 @@ def parse_address(url: str) -> Address:
         return Address("unix", host="localhost", socket=parts.path, text=url)
     if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
         raise ValueError(f'expected "http://host:port", "https://host" or "unix:/path", got "{url}"')
+    if "@" in parts.netloc:
+        raise ValueError("expected a URL without a user or a password: `api_key` is what servers are told")
     port = parts.port or (443 if parts.scheme == "https" else 80)
     return Address(parts.scheme, parts.hostname, port, root=parts.path.rstrip("/"), text=url)
 
