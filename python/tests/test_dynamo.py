@@ -3,6 +3,8 @@
 import asyncio
 import base64
 import pathlib
+import threading
+import time
 import types
 
 import pytest
@@ -86,6 +88,26 @@ def test_a_bad_image_fails_its_own_request_alone(worker):
     assert isinstance(header, ValueError) and "cannot be read" in str(header)
     assert isinstance(data, TypeError) and "UndecodableImage" in str(data)
     assert good["multi_modal_data"]["image"]["image_embeds"].shape[0] > 0
+
+
+def test_an_image_that_is_being_fetched_ends_with_the_encoder(monkeypatch):
+    monkeypatch.setenv("DYN_MM_ALLOW_INTERNAL", "1")
+    encoder, ends = FoveaVisionEncoder(), []
+
+    def fetch(url):
+        try:
+            encoder.preprocess(url)
+        except BaseException as problem:
+            ends.append(problem)
+
+    with Scripted("wait") as scripted:
+        thread = threading.Thread(target=fetch, args=(scripted.url + "/a.png",), daemon=True)
+        thread.start()
+        while not scripted.requests:
+            time.sleep(0.01)
+        encoder.close()
+        thread.join(10)
+        assert len(ends) == 1
 
 
 @pytest.mark.parametrize(

@@ -102,10 +102,18 @@ class _Reader:
     def close(self) -> None:
         if self._loop.is_closed():
             return
-        asyncio.run_coroutine_threadsafe(self._client.close(), self._loop).result()
+        asyncio.run_coroutine_threadsafe(self._end(), self._loop).result()
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
+
+    async def _end(self) -> None:
+        """Ends what is being read: its thread would wait for ever once the loop has stopped."""
+        reading = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in reading:
+            task.cancel()
+        await asyncio.gather(*reading, return_exceptions=True)
+        await self._client.close()
 
     async def _read(self, url: str) -> bytes:
         policy = UrlValidationPolicy.from_env()
