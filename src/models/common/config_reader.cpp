@@ -130,8 +130,14 @@ GridGeometry read_grid_geometry(const JsonView& vision, GridGeometry g) {
 }
 
 double read_rope_theta(const JsonView& vision, double fallback) {
-  const auto rope = vision.find("rope_parameters");
-  return rope ? read_positive(*rope, "rope_theta", fallback) : fallback;
+  constexpr const char* kKey = "rope_theta";
+  const double beside = read_positive(vision, kKey, fallback);
+  const auto rope = find_renamed(vision, "rope_parameters", "rope_scaling");
+  if (!rope) return beside;
+  const std::string type = rope->string_or("rope_type", rope->string_or("type", "axial"));
+  FOVEA_CHECK(type == "axial" || type == "default", kUnsupported, rope->path(),
+              ".rope_type: axial and default are supported, got ", type);
+  return read_positive(*rope, kKey, beside);
 }
 
 std::int64_t read_square(const JsonView& object, std::string_view key, std::int64_t fallback) {

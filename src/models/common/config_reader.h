@@ -92,8 +92,10 @@ void require_flag(const JsonView& object, std::string_view key, bool only);
 /// channels or another temporal_patch_size.
 [[nodiscard]] GridGeometry read_grid_geometry(const JsonView& vision, GridGeometry defaults);
 
-/// vision.rope_parameters.rope_theta. @throws Error(kCorruptData) for anything but a number above
-/// 0.
+/// vision.rope_parameters.rope_theta, else vision.rope_theta, where older files have it. The one
+/// form of positions that towers have is called "axial", and "default" before transformers 5.20.
+/// @throws Error(kCorruptData) for anything but a number above 0, Error(kUnsupported) for another
+/// rope_type.
 [[nodiscard]] double read_rope_theta(const JsonView& vision, double fallback);
 
 /// The function that a config file calls `name`, as transformers' table of activations does.

@@ -105,10 +105,10 @@ Decoder read_decoder(const JsonView& encoder) {
   const bool is_given = shared && !shared->is_null();
   d.num_key_value_heads = is_given ? common::as_size(*shared) : d.num_attention_heads;
   d.rms_norm_eps = common::read_positive(encoder, "rms_norm_eps", d.rms_norm_eps);
-  d.rope_theta = common::read_rope_theta(encoder, d.rope_theta);
   if (const auto rope = encoder.find("rope_parameters")) {
     common::require_text(*rope, "rope_type", "default");
   }
+  d.rope_theta = common::read_rope_theta(encoder, d.rope_theta);
   d.hidden_act = read_activation(encoder, "silu");
   check_full_attention(encoder);
   return d;

@@ -27,9 +27,6 @@ void check_resampler(const JsonView& root, const JsonView& vision, const Config&
   common::require_number(root, "spatial_conv_size", static_cast<double>(c.grid.spatial_merge_size));
   common::require_number(root, "pixel_hidden_size", static_cast<double>(c.hidden_size));
   common::require_flag(root, "use_temporal_conv", true);
-  if (const auto rope = vision.find("rope_parameters")) {
-    common::require_text(*rope, "rope_type", "axial");
-  }
 }
 
 }  // namespace

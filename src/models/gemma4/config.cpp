@@ -9,19 +9,6 @@
 
 namespace fovea::gemma4 {
 
-namespace {
-
-/// Files of before transformers 5.20 call the one form of rope that the tower has "default".
-void check_rope(const JsonView& vision) {
-  const auto rope = vision.find("rope_parameters");
-  if (!rope) return;
-  const std::string type = rope->string_or("rope_type", "axial");
-  FOVEA_CHECK(type == "axial" || type == "default", kUnsupported, rope->path(),
-              ".rope_type: axial and default are supported, got ", type);
-}
-
-}  // namespace
-
 Config parse_config(const checkpoint::HfConfig& files) {
   const JsonView root = files.config.root();
   const JsonView vision = root.at("vision_config");
@@ -43,7 +30,6 @@ Config parse_config(const checkpoint::HfConfig& files) {
   common::check_heads(vision, c.attention_width(), c.num_attention_heads);
   common::require_number(vision, "num_key_value_heads", static_cast<double>(c.num_attention_heads));
   common::require_flag(vision, "attention_bias", false);
-  check_rope(vision);
   c.rope_theta = common::read_rope_theta(vision, c.rope_theta);
   c.rms_norm_eps = common::read_positive(vision, "rms_norm_eps", c.rms_norm_eps);
   c.hidden_activation =

@@ -28,9 +28,6 @@ void check_kinds(const JsonView& vision) {
   common::require_text(vision, "video_attn_type", "spatial_temporal");
   common::require_text(vision, "merge_type", "sd2_tpool");
   common::require_text(vision, "mm_projector_type", "patchmerger");
-  if (const auto rope = vision.find("rope_parameters")) {
-    common::require_text(*rope, "rope_type", "axial");
-  }
 }
 
 void read_projector(const JsonView& root, const JsonView& vision, Config& c) {

@@ -26,7 +26,6 @@ Config parse_config(const checkpoint::HfConfig& files) {
   common::read_transformer(vision, c);
   c.view = common::read_square_view(vision, c.view);
   c.vision_output_dim = common::read_size(vision, "vision_output_dim", c.vision_output_dim);
-  c.rope_theta = common::read_positive(vision, "rope_theta", c.rope_theta);
   c.rope_theta = common::read_rope_theta(vision, c.rope_theta);
   c.text_hidden_size = common::as_size(root.at("text_config").at("hidden_size"));
 

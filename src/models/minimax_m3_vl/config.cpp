@@ -1,9 +1,6 @@
 // config.json of MiniMax-M3.
 #include "models/minimax_m3_vl/config.h"
 
-#include <string>
-
-#include "core/check.h"
 #include "models/common/config_reader.h"
 #include "models/common/processor_file.h"
 
@@ -28,11 +25,6 @@ common::GridGeometry read_grid(const JsonView& vision, const Config& c) {
 void check_rope(const JsonView& vision) {
   common::require_text(vision, "position_embedding_type", "rope");
   common::require_text(vision, "rope_mode", "3d");
-  const auto rope = vision.find("rope_parameters");
-  if (!rope) return;
-  const std::string type = rope->string_or("rope_type", "axial");
-  FOVEA_CHECK(type == "axial" || type == "default", kUnsupported, rope->path(),
-              ".rope_type: axial and default are supported, got ", type);
 }
 
 }  // namespace
@@ -46,7 +38,6 @@ Config parse_config(const checkpoint::HfConfig& files) {
   c.layer_norm_eps = common::read_positive(vision, "layer_norm_eps", c.layer_norm_eps);
   c.hidden_act = common::parse_activation(vision.string_or("hidden_act", "gelu"),
                                           vision.path() + ".hidden_act");
-  c.rope_theta = common::read_positive(vision, "rope_theta", c.rope_theta);
   c.rope_theta = common::read_rope_theta(vision, c.rope_theta);
   check_rope(vision);
   c.grid = read_grid(vision, c);

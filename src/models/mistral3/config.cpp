@@ -22,8 +22,6 @@ void read_vision(const JsonView& vision, Config& c) {
   common::read_transformer(vision, c);
   common::require_number(vision, "head_dim", static_cast<double>(c.head_dim()));
   c.image_size = common::read_size(vision, "image_size", c.image_size);
-  // Files of transformers 4 have the key beside the others.
-  c.rope_theta = common::read_positive(vision, "rope_theta", c.rope_theta);
   c.rope_theta = common::read_rope_theta(vision, c.rope_theta);
   c.hidden_act = common::parse_activation(vision.string_or("hidden_act", "gelu"),
                                           vision.path() + ".hidden_act");

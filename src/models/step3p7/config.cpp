@@ -31,9 +31,6 @@ void check_parts(const JsonView& root, const JsonView& vision) {
   common::require_number(root, "understand_projector_stride", 2);
   FOVEA_CHECK(!vision.find("output_dim"), kUnsupported, vision.path(),
               ".output_dim: only null is supported");
-  if (const auto rope = vision.find("rope_parameters")) {
-    common::require_text(*rope, "rope_type", "axial");
-  }
 }
 
 void read_mlp(const JsonView& vision, Config& c) {
@@ -71,8 +68,7 @@ Config parse_config(const checkpoint::HfConfig& files) {
   common::check_heads(vision, c.width, c.heads);
   read_mlp(vision, c);
   c.layer_norm_eps = common::read_positive(vision, "layer_norm_eps", c.layer_norm_eps);
-  c.rope_theta =
-      common::read_positive(vision, "rope_theta", common::read_rope_theta(vision, c.rope_theta));
+  c.rope_theta = common::read_rope_theta(vision, c.rope_theta);
   c.has_layer_scales = has_layer_scales(vision);
   c.view = common::read_square_view(vision, c.view);
   check_view(c.view, vision.path() + ".image_size");

@@ -174,6 +174,32 @@ TEST(ReadSquareView, LeavesOutPixelsBeyondTheLastPatchWhereATokenIsOne) {
                      [&] { (void)read(R"({"patch_size": 385})"); });
 }
 
+double theta_of(const std::string& text) {
+  const JsonDocument document = parse(text);
+  return read_rope_theta(document.root(), 10000);
+}
+
+TEST(ReadRopeTheta, IsAmongTheParametersOrBesideThem) {
+  EXPECT_EQ(theta_of("{}"), 10000);
+  EXPECT_EQ(theta_of(R"({"rope_theta": 500})"), 500);
+  EXPECT_EQ(theta_of(R"({"rope_theta": 500, "rope_parameters": null})"), 500);
+  EXPECT_EQ(theta_of(R"({"rope_theta": 500, "rope_parameters": {"rope_type": "axial"}})"), 500);
+  EXPECT_EQ(theta_of(R"({"rope_theta": 500, "rope_parameters": {"rope_theta": 300}})"), 300);
+  EXPECT_EQ(theta_of(R"({"rope_scaling": {"type": "default", "rope_theta": 77}})"), 77);
+}
+
+TEST(ReadRopeTheta, RefusesOtherFormsOfPositions) {
+  const auto expect_refused = [](const std::string& rope, const std::string& message) {
+    test::expect_error(ErrorCode::kUnsupported, message, [&] { (void)theta_of(rope); });
+  };
+  expect_refused(R"({"rope_parameters": {"rope_type": "linear", "factor": 2}})",
+                 "config.json: rope_parameters.rope_type: axial and default are supported, got "
+                 "linear");
+  expect_refused(R"({"rope_scaling": {"type": "yarn"}})", "axial and default are supported");
+  test::expect_error(ErrorCode::kCorruptData, "rope_theta",
+                     [] { (void)theta_of(R"({"rope_theta": 0})"); });
+}
+
 using ops::Activation;
 
 TEST(ParseActivation, KnowsEveryNameOfTheTable) {

@@ -43,8 +43,8 @@ TEST(Ernie4_5VlConfig, RefusesWhatTheTowerDoesNotHave) {
     test::expect_error(code, message, [&] { (void)parse(vision, root); });
   };
   expect_refused(ErrorCode::kUnsupported, "temporal_merge_size", R"({"temporal_merge_size": 3})");
-  expect_refused(ErrorCode::kUnsupported, "rope_type",
-                 R"({"rope_parameters": {"rope_type": "default"}})");
+  expect_refused(ErrorCode::kUnsupported, "rope_type: axial and default are supported, got yarn",
+                 R"({"rope_parameters": {"rope_type": "yarn"}})");
   expect_refused(ErrorCode::kCorruptData, "mlp_ratio", R"({"mlp_ratio": 0})");
   expect_refused(ErrorCode::kCorruptData, "7 heads do not divide", R"({"num_heads": 7})");
   expect_refused(ErrorCode::kUnsupported, "temporal_conv_size", "{}",

@@ -61,8 +61,8 @@ TEST(KimiK25Config, RefusesWhatTheTowerDoesNotHave) {
   expect_refused(ErrorCode::kUnsupported,
                  "mm_hidden_size: only 1152, the width of the tower, is supported, got 64",
                  R"({"mm_hidden_size": 64})");
-  expect_refused(ErrorCode::kUnsupported, "rope_type",
-                 R"({"rope_parameters": {"rope_type": "default"}})");
+  expect_refused(ErrorCode::kUnsupported, "rope_type: axial and default are supported, got yarn",
+                 R"({"rope_parameters": {"rope_type": "yarn"}})");
   expect_refused(ErrorCode::kCorruptData, "init_pos_emb_time", R"({"init_pos_emb_time": 100000})");
   test::expect_error(ErrorCode::kUnsupported,
                      "temporal_patch_size: 8 frames make a chunk, config.json has positions for 4",
