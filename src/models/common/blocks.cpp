@@ -20,6 +20,15 @@ ops::PackedLinear load_qkv(WeightLoader& loader, const std::string& block, const
   return loader.fused(parts, width, {width}, shape.qkv_bias);
 }
 
+/// The last layer of a branch, with its layer scale where the checkpoint stores one.
+ops::PackedLinear load_last(WeightLoader& loader, const std::string& block, const std::string& name,
+                            const std::string& scale, std::int64_t width, std::int64_t in_features,
+                            WeightLoader::Bias bias) {
+  const bool is_scaled = !scale.empty() && loader.stores(block + scale);
+  return is_scaled ? loader.scaled_linear(block + name, block + scale, width, in_features)
+                   : loader.linear(block + name, width, {in_features}, bias);
+}
+
 Block load_block(WeightLoader& loader, const std::string& block, const BlockNames& names,
                  const BlockShape& shape) {
   const std::int64_t width = shape.hidden_size;
@@ -29,7 +38,8 @@ Block load_block(WeightLoader& loader, const std::string& block, const BlockName
           .norm2 = loader.layer_norm(block + names.norm2, width, epsilon),
           .attn = load_attention(loader, block, names, shape),
           .mlp = {.fc1 = loader.linear(block + names.fc1, wide, {width}),
-                  .fc2 = loader.linear(block + names.fc2, width, {wide}),
+                  .fc2 = load_last(loader, block, names.fc2, names.scale2, width, wide,
+                                   WeightLoader::Bias::kYes),
                   .activation = shape.hidden_act}};
 }
 
@@ -39,7 +49,7 @@ Attention load_attention(WeightLoader& loader, const std::string& block, const B
                          const BlockShape& shape) {
   const std::int64_t width = shape.hidden_size;
   return {.qkv = load_qkv(loader, block, names, shape),
-          .proj = loader.linear(block + names.proj, width, {width}, shape.proj_bias),
+          .proj = load_last(loader, block, names.proj, names.scale1, width, width, shape.proj_bias),
           .num_heads = shape.num_attention_heads};
 }
 

@@ -18,6 +18,8 @@ struct BlockNames {
   std::string proj = "attn.proj";
   std::string fc1 = "mlp.fc1";
   std::string fc2 = "mlp.fc2";
+  /// Layer scales of proj and of fc2, for checkpoints that may store them; else empty.
+  std::string scale1, scale2;
 };
 
 /// The sizes of a block, under the names of config.json, and which of its layers have a bias.

@@ -69,6 +69,10 @@ bool WeightLoader::exists(const std::string& name) const {
   return source_.is_dummy() || std::ranges::binary_search(source_.names(), names_.stored(name));
 }
 
+bool WeightLoader::stores(const std::string& name) const {
+  return !source_.is_dummy() && exists(name);
+}
+
 WeightLoader::Bias WeightLoader::decided(Bias bias, const std::string& layer) const {
   if (bias != Bias::kIfStored) return bias;
   return exists(layer + ".bias") ? Bias::kYes : Bias::kNo;

@@ -57,6 +57,8 @@ class WeightLoader {
     kIfStored,  ///< the checkpoint decides
   };
 
+  /// Whether the checkpoint stores a tensor that only some have. Dummy weights have none of those.
+  [[nodiscard]] bool stores(const std::string& name) const;
   /// `<name>.weight` (any shape of out_features rows whose sizes multiply to in_features) and
   /// `<name>.bias`, packed for GEMMs.
   [[nodiscard]] ops::PackedLinear linear(const std::string& name, std::int64_t out_features,

@@ -89,7 +89,7 @@ void read_vision(const JsonView& vision, Config& c) {
                                           vision.path() + ".hidden_act");
   c.qkv_bias = vision.bool_or("qkv_bias", c.qkv_bias);
   common::require_number(vision, "num_channels", 3);
-  common::require_number(vision, "layerscale_value", 1.0);  // no checkpoint stores layer scales
+  common::require_number(vision, "layerscale_value", 1.0);  // where scales are not stored
   common::require_flag(vision, "use_swiglu_ffn", false);
 }
 

@@ -39,8 +39,12 @@ ops::PackedLinear load_embedder(common::WeightLoader& loader, const Config& c,
                             Bias::kNo);
 }
 
-/// A norm that no checkpoint stores.
-common::LayerNorm plain_norm(common::WeightLoader& loader, const Config& c) {
+/// The norm behind the tower, which is without weights unless the checkpoint stores some.
+common::LayerNorm load_final_norm(common::WeightLoader& loader, const Config& c) {
+  const std::string name = "vision_projector.vision_final_layernorm";
+  if (loader.stores(name + ".weight")) {
+    return loader.layer_norm(name, c.hidden_size, static_cast<float>(c.layer_norm_eps));
+  }
   const auto width = static_cast<std::size_t>(c.hidden_size);
   return {.weight = loader.constant(std::vector<float>(width, 1.0f), {c.hidden_size}),
           .bias = loader.constant(std::vector<float>(width, 0.0f), {c.hidden_size}),
@@ -65,8 +69,11 @@ Weights load_weights(common::WeightLoader& loader, const Config& c,
   w.position_table = loader.f32(patches + "pos_embed", {1, places, width}, {places, width});
   common::BlockShape shape = common::block_shape(c);
   shape.qkv_bias = c.qkv_bias ? Bias::kYes : Bias::kNo;
-  w.blocks = common::load_blocks(loader, tower + "blocks.", {}, shape, c.num_hidden_layers);
-  if (c.vision_final_layernorm) w.final_norm = plain_norm(loader, c);
+  // Published checkpoints have no layer scales; those that transformers trained and saved do.
+  const common::BlockNames names{.scale1 = "layer_scale1.lambda1",
+                                 .scale2 = "layer_scale2.lambda1"};
+  w.blocks = common::load_blocks(loader, tower + "blocks.", names, shape, c.num_hidden_layers);
+  if (c.vision_final_layernorm) w.final_norm = load_final_norm(loader, c);
   w.projector_norm = loader.rms_norm("mlp1.0", c.joined_width(), kProjectorEpsilon);
   w.projector = {.fc1 = loader.linear("mlp1.1", wide, {c.joined_width()}, Bias::kNo),
                  .fc2 = loader.linear("mlp1.3", c.text_hidden_size, {wide}, Bias::kNo),

@@ -9,6 +9,7 @@
 #include "device/cpu/cpu_device.h"
 #include "fovea/tower/device/arena.h"
 #include "fovea/tower/ops/context.h"
+#include "models/common/blocks.h"
 #include "models/common/rope.h"
 #include "ops/cpu/cpu_kernels.h"
 #include "support/expect_error.h"
@@ -194,6 +195,29 @@ TEST_F(WeightLoaderTest, AScaleMultipliesFeaturesAndTheirBias) {
   WeightLoader checker(weights, "");
   EXPECT_EQ(checker.scaled_linear("fc", "scale", 2, 2).in_features, 2);
   EXPECT_EQ(checker.parameters(), 4 + 2 + 2);
+}
+
+TEST_F(WeightLoaderTest, BlocksTakeTheLayerScalesThatAreStored) {
+  for (const std::string block : {"b.0.", "b.1."}) {
+    for (const char* name : {"norm1", "norm2", "attn.proj", "mlp.fc1", "mlp.fc2"}) {
+      const bool is_norm = std::string_view(name).starts_with("norm");
+      add(block + name + ".weight", is_norm ? Shape{2} : Shape{2, 2}, 1);
+      add(block + name + ".bias", {2}, 100);
+    }
+    add(block + "attn.qkv.weight", {6, 2}, 1);
+    add(block + "attn.qkv.bias", {6}, 1);
+  }
+  add("b.1.ls1", {2}, 3);
+  add("b.1.ls2", {2}, 5);
+  const checkpoint::WeightSource weights = source();
+  WeightLoader loader(weights, "", *device_, *stream_);
+  const BlockShape shape{.hidden_size = 2, .intermediate_size = 2, .num_attention_heads = 1};
+  const BlockSequence all = load_blocks(loader, "b.", {.scale1 = "ls1", .scale2 = "ls2"}, shape, 2);
+  using Row = std::vector<float>;
+  EXPECT_EQ(apply(all.blocks[0].attn.proj, {1, 10}), (Row{121, 144}));
+  EXPECT_EQ(apply(all.blocks[0].mlp.fc2, {1, 10}), (Row{121, 144}));
+  EXPECT_EQ(apply(all.blocks[1].attn.proj, {1, 10}), (Row{3 * 121, 4 * 144}));
+  EXPECT_EQ(apply(all.blocks[1].mlp.fc2, {1, 10}), (Row{5 * 121, 6 * 144}));
 }
 
 TEST_F(WeightLoaderTest, ConvolutionWeightsAreReadAsMatrices) {

@@ -3,9 +3,11 @@
 
 #include <algorithm>
 
+#include "checkpoint/safetensors.h"
 #include "models/golden_video.h"
 #include "models/nemotron_h_omni/model.h"
 #include "support/golden.h"
+#include "support/temporary_directory.h"
 
 namespace fovea::nemotron_h_omni {
 namespace {
@@ -35,6 +37,33 @@ TEST(NemotronHOmniWeights, ANormThatNoCheckpointStoresEndsTowersOfSomeLanguageMo
   c.vision_final_layernorm = true;
   EXPECT_TRUE(load_weights(loader, c, {}).final_norm.has_value());
   EXPECT_EQ(loader.report().size(), 4u + 12 + 3);
+}
+
+TEST(NemotronHOmniWeights, LayerScalesAndTheLastNormAreReadWhereTheyAreStored) {
+  constexpr std::int64_t kWidth = 16;
+  const std::vector<float> ones(kWidth, 1.0f);
+  const std::string block = "vision_model.radio_model.model.blocks.0.";
+  const std::string norm = "vision_projector.vision_final_layernorm.";
+  const std::vector<std::string> names{block + "layer_scale1.lambda1",
+                                       block + "layer_scale2.lambda1", norm + "bias",
+                                       norm + "weight"};
+  std::vector<checkpoint::OutputTensor> tensors;
+  for (const std::string& name : names) {
+    const auto* data = reinterpret_cast<const std::byte*>(ones.data());
+    tensors.push_back({name, {data, DType::kF32, {kWidth}}});
+  }
+  const test::TemporaryDirectory folder;
+  checkpoint::write_safetensors(folder / "model.safetensors", tensors, {});
+  const auto source = checkpoint::WeightSource::open(folder.path());
+  common::WeightLoader loader(source, "");
+  Config c{.hidden_size = kWidth, .num_hidden_layers = 1, .num_attention_heads = 2};
+  c.vision_final_layernorm = true;
+  (void)load_weights(loader, c, {});
+  for (const std::string& name : names) {
+    const auto entry = std::ranges::find(loader.report(), name, &TensorReport::name);
+    ASSERT_NE(entry, loader.report().end()) << name;
+    EXPECT_EQ(entry->problem, "") << name;
+  }
 }
 
 TEST(NemotronHOmniWeights, AGoldenVideoHasTheRowsOfTheReference) {
