@@ -244,6 +244,17 @@ TEST_F(DamagedVideoTest, MatroskaBeginsWithItsFirstKeyFrame) {
   expect_equal(outcome.frames, {whole.end() - 13, whole.end()});
 }
 
+// Four packets are in front of its first key frame. FFmpeg 8 leaves them out, in PyAV 18 and in
+// OpenCV 5, but OpenCV counts them.
+TEST_F(DamagedVideoTest, AnMp4FileOfH265LosesAsManyFramesAsAreBeforeItsFirstKeyFrame) {
+  const Outcome outcome = decode_readable(video("ramp_h265_cut.mp4"));
+  EXPECT_EQ(outcome.info.num_frames, 10);
+  EXPECT_EQ(outcome.info.unreadable, from_to(6, 9));
+  ASSERT_EQ(outcome.frames.size(), 6);
+  for (int i = 0; i < 6; ++i)
+    EXPECT_NEAR(outcome.frames[static_cast<std::size_t>(i)].rgb.back(), 48 + 8 * i, 3) << i;
+}
+
 TEST_F(DamagedVideoTest, ALimitOnMemoryIsNoDamage) {
   const MediaLimits exact{.max_item_bytes = frame_bytes(96, 64)};
   test::expect_error(ErrorCode::kInvalidArgument, "max_item_bytes",

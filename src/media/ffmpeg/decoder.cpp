@@ -29,8 +29,8 @@ constexpr int kCodedMargin = 256;  // more than codecs and allocators round a si
 /// The contents of a stream, as its packets have them.
 struct Content {
   VideoInfo info;
-  /// A stream that was cut out of another one may begin anywhere: whether a key frame is there.
-  /// Packets before the first one are of no use.
+  /// A stream that was cut out of another one may begin anywhere: whether packets before the first
+  /// key frame are of no use.
   bool begins_at_key = false;
 };
 
@@ -55,6 +55,12 @@ bool is_hidden(const AVPacket& packet, const AVStream& stream) {
          (packet.data[0] & kShowFrame) == 0;
 }
 
+/// Whether the decoder may make grey images of frames whose references are missing, as that of
+/// H.265 does in FFmpeg 5.1. FFmpeg 8 leaves frames before the first key frame out.
+bool makes_up_references(const AVStream& stream) {
+  return stream.codecpar->codec_id == AV_CODEC_ID_HEVC;
+}
+
 Content count_frames(Reader& reader, AVPacket& packet, std::string_view name) {
   Content content{.info = describe(reader.stream())};
   std::int64_t& count = content.info.num_frames;
@@ -64,8 +70,9 @@ Content count_frames(Reader& reader, AVPacket& packet, std::string_view name) {
   };
   std::int64_t num_packets = 0;
   for (; reader.next(packet); ++num_packets) {
-    const bool begins = reader.may_begin_anywhere() && is_key(packet);
-    if (begins && !std::exchange(content.begins_at_key, true)) count = 0;
+    const bool skips = reader.may_begin_anywhere() || makes_up_references(reader.stream());
+    const bool begins = skips && is_key(packet) && !std::exchange(content.begins_at_key, true);
+    if (begins && reader.may_begin_anywhere()) count = 0;
     if (!is_hidden(packet, reader.stream())) ++count;
     check_count();
   }
