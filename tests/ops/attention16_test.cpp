@@ -151,7 +151,7 @@ TEST_P(Attention16KernelTest, ANegativeScalePrefersTheSmallestProducts) {
 }
 
 TEST_P(Attention16KernelTest, RotatesQueriesAndKeysByTheirAngles) {
-  for (const std::int64_t dim : {8, 24, 64, 72}) {
+  for (const std::int64_t dim : {8, 24, 64, 72, 392, 776, 1544}) {
     const OneHead head = OneHead::random(150, dim, 10);
     const Angles angles = Angles::random(150, dim, 11);
     expect_same_bits(head.run(kernel, angles.cos, angles.sin), angles.applied_to(head).run(kernel));

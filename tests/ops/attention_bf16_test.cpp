@@ -107,7 +107,7 @@ TEST_P(Bf16AttentionTest, TakesTinyAndHugeNumbers) {
 }
 
 TEST_P(Bf16AttentionTest, RotatesQueriesAndKeysByTheirAngles) {
-  for (const std::int64_t dim : {8, 64, 72}) {
+  for (const std::int64_t dim : {8, 64, 72, 392}) {
     const OneHead head = OneHead::random(150, dim, 10);
     const Angles angles = Angles::random(150, dim, 11);
     expect_same_bits(head.run(kernel, angles.cos, angles.sin), angles.applied_to(head).run(kernel));

@@ -90,6 +90,15 @@ struct AttentionRows {
   AttentionAngles angles;  ///< of the first row
 };
 
+/// Floats of a place that holds scores of a strip against a block of keys, and before them the rows
+/// of rotated().
+template <class V>
+std::int64_t score_floats(std::int64_t head_dim) {
+  const std::int64_t scores = kKeyBlock * kMaxStripLanes;
+  const std::int64_t rows = V::kWidth * head_dim;
+  return rows > scores ? rows : scores;
+}
+
 /// The rows with their angles applied, in `memory` where they have any.
 /// @param count 1..kWidth
 template <class V>

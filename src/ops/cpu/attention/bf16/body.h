@@ -56,7 +56,7 @@ struct Bf16Scratch {
         out(parts.take(lanes * head.components)),
         keys(parts.take(kKeyBlock * head.pairs() + kSlack)),
         values(parts.take(kKeySteps * head.components * kTilePairs)),
-        scores(parts.take(kKeyBlock * kMaxStripLanes)),
+        scores(parts.take(score_floats<V>(head.components))),
         max(parts.take(lanes)),
         sum(parts.take(lanes)) {}
 

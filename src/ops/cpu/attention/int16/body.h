@@ -54,7 +54,7 @@ struct Attention16Scratch {
         out(parts.take(lanes * head_dim)),
         keys(parts.take(kKeyBlock * products.row_floats() + kSlack)),
         values(parts.take(products.value_floats())),
-        scores(parts.take(kKeyBlock * kMaxStripLanes)),
+        scores(parts.take(score_floats<V>(head_dim))),
         max(parts.take(lanes)),
         sum(parts.take(lanes)),
         query_scale(parts.take(lanes)),
