@@ -243,6 +243,28 @@ TEST_P(Int8LinearTest, AFewHugeNumbersLeaveTheStepsOfTheOthersAsTheyAre) {
   }
 }
 
+TEST_P(Int8LinearTest, AWeightThatIsNotANumberReachesItsColumnOnly) {
+  const Matrix x = Matrix::random(5, 40, 1);
+  const Matrix weights = Matrix::random(3, 40, 2);
+  Matrix plain(5, 3);
+  const Stored finite(weights.values, DType::kF32, {3, 40});
+  Int8Layer(GetParam(), finite, nullptr).apply(x.view(), plain.view());
+  for (const float value : {kNan, kInfinity, -kInfinity}) {
+    for (const std::int64_t k : {0, 7}) {
+      Matrix changed = weights;
+      changed.at(1, k) = value;
+      const Stored weight(changed.values, DType::kF32, {3, 40});
+      Matrix out(5, 3);
+      Int8Layer(GetParam(), weight, nullptr).apply(x.view(), out.view());
+      for (std::int64_t r = 0; r < 5; ++r) {
+        EXPECT_EQ(out.at(r, 0), plain.at(r, 0));
+        EXPECT_TRUE(std::isnan(out.at(r, 1))) << value << " at " << k << " gave " << out.at(r, 1);
+        EXPECT_EQ(out.at(r, 2), plain.at(r, 2));
+      }
+    }
+  }
+}
+
 TEST_P(Int8LinearTest, SumsOfTheLargestProductsDoNotSaturate) {
   for (const std::int64_t in_features : {std::int64_t{15000}, kMaxInt8Features}) {
     // 255 * 127 in every place but one: 4 of them exceed 16 bits, all of them reach 2.1e9. There

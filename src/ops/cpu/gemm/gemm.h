@@ -41,7 +41,8 @@ namespace fovea::cpu {
 //   x W^T [r, n] ~ s[n] (t[r] sum_k p[r, k] q[n, k] + m[r] sum_k q[n, k])
 //                  + c[n] sum_k (m[r] + t[r] p[r, k]),
 // with all sums of integers in 32 bits, where they are exact. A row with an infinity or NaN gives
-// NaN. GELU is approximated to 1.1e-6 (1 + |x|). The bits are the same for all units.
+// NaN, as does a column of weights with one. GELU is approximated to 1.1e-6 (1 + |x|). The bits are
+// the same for all units.
 // Source: Jacob et al., "Quantization and Training of Neural Networks for Efficient
 // Integer-Arithmetic-Only Inference", arXiv:1712.05877, section 2.
 

@@ -48,7 +48,9 @@ void quantize_column(std::span<const float> weights, std::byte* integers, float*
                      std::int64_t stride) {
   const auto [low, high] = std::ranges::minmax(weights);
   const float middle = low / 2 + high / 2;
-  const float scale = high / 254 - low / 254;
+  float poison = 0;  // NaN for a column with an infinity or NaN, whose integers mean nothing
+  for (const float weight : weights) poison += weight * 0.0f;
+  const float scale = high / 254 - low / 254 + poison;
   std::int64_t sum = 0;
   for (std::size_t k = 0; k < weights.size(); ++k) {
     const float from_middle = weights[k] - middle;
