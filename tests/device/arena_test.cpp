@@ -66,6 +66,13 @@ TEST_F(ArenaTest, RemembersTheMostEverInUse) {
   EXPECT_EQ(arena_.high_water(), 2048u);
 }
 
+TEST_F(ArenaTest, RefusesATensorWhoseBytesWouldWrapAround) {
+  constexpr std::int64_t kSide = std::int64_t{1} << 31;  // 2^64 bytes of float32
+  expect_error(ErrorCode::kInvalidArgument, "more bytes than 63 bits hold", [&] {
+    (void)arena_.tensor(DType::kF32, {kSide, kSide});
+  });
+}
+
 TEST_F(ArenaTest, ATensorWithoutElementsTakesNothing) {
   EXPECT_EQ(arena_.tensor(DType::kF32, {0, 100}).bytes(), 0u);
   EXPECT_EQ(next_free(arena_), memory_.data());
