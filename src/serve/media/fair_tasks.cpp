@@ -6,6 +6,7 @@
 namespace fovea::serve {
 
 bool FairTasks::add(const std::string& client, Task task) {
+  auto entry = std::make_shared<Entry>(*this, client, std::move(task));
   {
     const std::lock_guard lock(mutex_);
     Share& share = shares_[client];
@@ -15,7 +16,7 @@ bool FairTasks::add(const std::string& client, Task task) {
       if (own == 0) shares_.erase(client);
       return false;
     }
-    share.waiting.push_back(std::move(task));
+    share.waiting.push_back(std::move(entry));
     ++waiting_;
   }
   start_those_next();
@@ -30,26 +31,30 @@ void FairTasks::end() {
   start_those_next();
 }
 
-void FairTasks::start_those_next() {
+void FairTasks::start_those_next() noexcept {
+  const auto begin = [](std::shared_ptr<Entry> entry) {
+    const Task task = std::move(entry->task);
+    task(std::move(entry));
+  };
   for (;;) {
-    std::string client;
-    Task task;
+    std::shared_ptr<Entry> entry;
     {
       const std::lock_guard lock(mutex_);
       const auto next = find_next();
       if (next == shares_.end()) return;
-      client = last_ = next->first;
-      task = std::move(next->second.waiting.front());
+      entry = std::move(next->second.waiting.front());
       next->second.waiting.pop_front();
       --waiting_;
       ++next->second.held;
       ++held_;
+      entry->holds_place = true;
+      last_ = entry->client;
     }
-    std::shared_ptr<void> place(static_cast<void*>(this), [client](void* tasks) {
-      static_cast<FairTasks*>(tasks)->give_back(client);
-    });
-    start_(
-        [task = std::move(task), place = std::move(place)]() mutable { task(std::move(place)); });
+    try {
+      start_([begin, entry] { begin(entry); });
+    } catch (const std::exception&) {
+      begin(std::move(entry));
+    }
   }
 }
 
@@ -60,7 +65,7 @@ FairTasks::Shares::iterator FairTasks::find_next() {
     const bool has_place = client.empty() ? free > 0 : share.held < free;
     return !share.waiting.empty() && (ends_ || has_place);
   };
-  const auto after_last = shares_.upper_bound(last_);
+  const auto after_last = last_ ? shares_.upper_bound(*last_) : shares_.begin();
   for (auto next = after_last; next != shares_.end(); ++next) {
     if (may_begin(*next)) return next;
   }
@@ -70,7 +75,7 @@ FairTasks::Shares::iterator FairTasks::find_next() {
   return shares_.end();
 }
 
-void FairTasks::give_back(const std::string& client) noexcept try {
+void FairTasks::give_back(const std::string& client) noexcept {
   {
     const std::lock_guard lock(mutex_);
     const auto found = shares_.find(client);
@@ -79,8 +84,6 @@ void FairTasks::give_back(const std::string& client) noexcept try {
     if (found->second.held == 0 && found->second.waiting.empty()) shares_.erase(found);
   }
   start_those_next();
-} catch (const std::exception&) {
-  // No memory to begin a task: what waits begins with the next place that is given back.
 }
 
 }  // namespace fovea::serve

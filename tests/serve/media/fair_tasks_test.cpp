@@ -4,8 +4,11 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <functional>
 #include <memory>
+#include <new>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace fovea::serve {
@@ -85,6 +88,27 @@ TEST_F(FairTasksTest, BeginAllInTheEnd) {
   add("one", 20);
   tasks_.end();
   EXPECT_EQ(begun("one"), 20);
+}
+
+TEST(FairTasks, LoseNoTaskWithoutMemoryToBeginIt) {
+  bool lacks_memory = true;
+  FairTasks tasks(1, 10, [&](const std::function<void()>& task) {
+    if (lacks_memory) throw std::bad_alloc();
+    task();
+  });
+  std::vector<std::shared_ptr<void>> places;
+  const auto keep = [&](std::shared_ptr<void> place) { places.push_back(std::move(place)); };
+  EXPECT_TRUE(tasks.add("", keep));
+  ASSERT_EQ(places.size(), 1U);
+  EXPECT_TRUE(tasks.add("", keep));
+  EXPECT_EQ(places.size(), 1U) << "it holds the only place";
+  std::exchange(places, {}).clear();
+  EXPECT_EQ(places.size(), 1U) << "begun when the place was given back";
+  lacks_memory = false;
+  std::exchange(places, {}).clear();
+  EXPECT_TRUE(tasks.add("", keep));
+  EXPECT_EQ(places.size(), 1U);
+  places.clear();
 }
 
 }  // namespace
