@@ -5,7 +5,7 @@
 #include <system_error>
 #include <utility>
 
-#include "fovea/error.h"
+#include "core/check.h"
 
 namespace fovea::serve {
 namespace {
@@ -34,6 +34,12 @@ void take_end(ServerPool& pool, LlmServer& server, ClientEnd end) {
 
 HealthChecks::HealthChecks(const HealthOptions& options, ServerPool& pool, HttpClient& client)
     : options_(options), pool_(pool), client_(client) {
+  const auto check = [](std::chrono::milliseconds time, const char* flag) {
+    FOVEA_CHECK(time > std::chrono::milliseconds(0), kInvalidArgument, flag,
+                ": expected more than 0 seconds");
+  };
+  check(options_.interval, "--llm-health-interval");
+  check(options_.timeout, "--llm-health-timeout");
   try {
     thread_ = std::jthread([this](const std::stop_token& ends) { run(ends); });
   } catch (const std::system_error& error) {

@@ -22,6 +22,7 @@ struct HealthOptions {
 class HealthChecks {
  public:
   /// @param pool and @param client outlive this; the pool outlives the client, too.
+  /// @throws Error(kInvalidArgument) for times of 0, Error(kIo) without a thread.
   HealthChecks(const HealthOptions& options, ServerPool& pool, HttpClient& client);
   ~HealthChecks();
   HealthChecks(const HealthChecks&) = delete;

@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "serve/http/reply_stream.h"
 #include "support/expect_error.h"
@@ -244,6 +245,19 @@ TEST(Forwarder, DoesNotCountServersThatItCannotReach) {
   gone.clear();
   for (int i = 0; i < 3; ++i) EXPECT_EQ(Sent(proxy).body(), "text");
   EXPECT_EQ(last.asked, 3);
+}
+
+TEST(Forwarder, RestsBetweenHealthChecks) {
+  const std::pair<std::chrono::milliseconds HealthOptions::*, const char*> times[] = {
+      {&HealthOptions::interval, "--llm-health-interval: expected more than 0 seconds"},
+      {&HealthOptions::timeout, "--llm-health-timeout: expected more than 0 seconds"}};
+  for (const auto& [time, problem] : times) {
+    UpstreamOptions options = options_of({});
+    options.urls = {"http://127.0.0.1:1"};
+    options.health.*time = std::chrono::milliseconds(0);
+    fovea::test::expect_error(ErrorCode::kInvalidArgument, problem,
+                              [&] { const Forwarder none(options); });
+  }
 }
 
 TEST(Forwarder, TellsTheClientNoLengthOfWhichThereAreTwo) {
