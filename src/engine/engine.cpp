@@ -104,7 +104,9 @@ void Engine::Impl::run(Call& call, CachedCall& cached) {
     const PreparedWindows::Window window = windows.next();
     check_interrupt();  // the end of a call is no error of its items
     submit(*session, window, call);
-    if (!window.is_last) continue;
+    const bool is_refused = !window.is_last && window.items.front()->result().error;
+    if (is_refused) windows.leave_stream();
+    if (!window.is_last && !is_refused) continue;
     call.done += std::ssize(window.items);
     if (on_host()) finish_encoded(window.items);
     call.tell(on_host() ? call.done : before);  // a GPU is still at work on this window

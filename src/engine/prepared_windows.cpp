@@ -81,11 +81,14 @@ PreparedWindows::Window PreparedWindows::next_units() {
   Item& item = *window.items.front();
   item.prepared = stream_->next();
   window.is_last = item.prepared.is_last;
-  if (!window.is_last) return window;
+  if (window.is_last) leave_stream();
+  return window;
+}
+
+void PreparedWindows::leave_stream() {
   stream_.reset();
   windows_.pop_front();
   prepare_first();
-  return window;
 }
 
 }  // namespace fovea

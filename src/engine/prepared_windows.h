@@ -48,6 +48,8 @@ class PreparedWindows {
   [[nodiscard]] bool done() const noexcept { return windows_.empty(); }
   /// The next window, of prepared items; begins with the one after it. @throws as UnitStream::next.
   [[nodiscard]] Window next();
+  /// No more units are wanted of the item of the last window, which was not the last of them.
+  void leave_stream();
 
  private:
   void prepare_first();

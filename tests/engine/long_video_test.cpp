@@ -263,6 +263,23 @@ TEST_F(LongVideo, WhoseLastFrameIsBrokenIsOneError) {
   test::expect_error(ErrorCode::kCorruptData, "video[767]: ", [&] { (void)engine.encode(items); });
 }
 
+TEST_F(LongVideo, IsNotReadToItsEndWhenItIsRefused) {
+  const std::vector<std::uint16_t> grey(kSide * kSide * 3, 100);
+  std::vector<MediaBytes> frames(kFrames,
+                                 test::encode_png({.width = kSide, .height = kSide}, grey));
+  frames.back() = test::png_that_claims(kSide, kSide);
+  const MediaItem item = video_frames(frames, "video");
+  Engine engine = load_units();
+  int asked = 0;
+  EncodeOptions how{.on_error = OnError::kSkip};
+  how.has_room = [&](const MediaItem&, std::int64_t) { return asked++ == 0; };  // then no more
+  const Embedding refused = engine.encode({&item, 1}, how).front();
+  EXPECT_EQ(asked, 2) << "before it is found to be long, and with its first units";
+  ASSERT_TRUE(refused.error);
+  EXPECT_EQ(refused.error->code(), ErrorCode::kUnavailable) << refused.error->what();
+  EXPECT_EQ(engine.stats().sub_batches, 0);
+}
+
 TEST_F(LongVideo, IsPrunedAsAWhole) {
   EngineOptions options{.packing = PackingPolicy::kUnits, .video_pruning_rate = 0.5};
   const Embedding got = load(options).encode({&slides(), 1}).front();
