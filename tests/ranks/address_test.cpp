@@ -2,8 +2,12 @@
 #include "ranks/transport/address.h"
 
 #include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/un.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <thread>
 
 #include "support/expect_error.h"
 #include "support/temporary_directory.h"
@@ -66,6 +70,22 @@ TEST(RankListener, TakesThePlaceOfADeadOneOnly) {
   }
   std::filesystem::rename(folder / "kept", other);
   EXPECT_NO_THROW(const Listener again(parse_address("file://" + other)));
+}
+
+TEST(RankListener, IsLeftAloneWhileItBegins) {
+  const test::TemporaryDirectory folder;
+  const Address address = parse_address("file://" + folder / "ranks");
+  const FileDescriptor socket(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_un name{};
+  name.sun_family = AF_UNIX;
+  std::ranges::copy(address.path, name.sun_path);
+  ASSERT_EQ(bind(socket.get(), reinterpret_cast<const sockaddr*>(&name), sizeof name), 0);
+  const std::jthread begins([&] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    EXPECT_EQ(listen(socket.get(), 1), 0);
+  });
+  remove_stale(address);
+  EXPECT_TRUE(connect(address, Clock::now() + std::chrono::seconds(60)).is_open());
 }
 
 TEST(RankListener, LeavesOtherFilesAlone) {

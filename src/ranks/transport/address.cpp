@@ -13,8 +13,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <memory>
+#include <optional>
 #include <string_view>
 #include <thread>
+#include <tuple>
 
 #include "core/check.h"
 #include "core/file.h"
@@ -25,6 +27,7 @@ namespace {
 
 constexpr int kBacklog = 64;  // connections that wait to be accepted
 constexpr std::chrono::milliseconds kRetryInterval{10};
+constexpr std::chrono::milliseconds kTimeToListen{200};  // for a rank 0 between bind() and listen()
 
 sockaddr_un local_name(const Address& address) {
   sockaddr_un name{};
@@ -102,6 +105,23 @@ FileDescriptor try_connect(const Address& address, Clock::time_point deadline) {
 bool is_socket(const std::string& path) noexcept {
   struct stat status {};
   return lstat(path.c_str(), &status) == 0 && S_ISSOCK(status.st_mode);
+}
+
+/// Tells a file from another one of the same name: its number and when that was given.
+using FileTag = std::tuple<ino_t, time_t, long>;
+
+/// The socket of a path at which nothing listens; absent: there is none.
+std::optional<FileTag> stale_socket(const std::string& path) noexcept {
+  struct stat status {};
+  if (lstat(path.c_str(), &status) != 0 || !S_ISSOCK(status.st_mode)) return std::nullopt;
+  sockaddr_un name{};
+  name.sun_family = AF_UNIX;
+  const std::string_view text = path;  // copies take memory
+  std::ranges::copy(text.substr(0, sizeof(name.sun_path) - 1), name.sun_path);
+  const FileDescriptor socket =
+      try_connect(AF_UNIX, reinterpret_cast<const sockaddr*>(&name), sizeof name, Clock::now());
+  if (socket.is_open() || errno != ECONNREFUSED) return std::nullopt;
+  return FileTag(status.st_ino, status.st_ctim.tv_sec, status.st_ctim.tv_nsec);
 }
 
 FileDescriptor listen_at(int family, const sockaddr* name, socklen_t size) noexcept {
@@ -192,14 +212,11 @@ FileDescriptor connect(const Address& address, Clock::time_point deadline) {
 }
 
 void remove_stale(const Address& address) noexcept {
-  if (!address.is_file() || !is_socket(address.path)) return;
-  sockaddr_un name{};
-  name.sun_family = AF_UNIX;
-  const std::string_view path = address.path;  // copies take memory
-  std::ranges::copy(path.substr(0, sizeof(name.sun_path) - 1), name.sun_path);
-  const FileDescriptor socket =
-      try_connect(AF_UNIX, reinterpret_cast<const sockaddr*>(&name), sizeof name, Clock::now());
-  if (!socket.is_open() && errno == ECONNREFUSED) (void)unlink(address.path.c_str());
+  if (!address.is_file()) return;
+  const std::optional<FileTag> found = stale_socket(address.path);
+  if (!found) return;
+  std::this_thread::sleep_for(kTimeToListen);
+  if (stale_socket(address.path) == found) (void)unlink(address.path.c_str());
 }
 
 }  // namespace fovea::ranks

@@ -49,7 +49,7 @@ class Listener {
 /// @throws Error(kIo) if the listener is a process of another user.
 [[nodiscard]] FileDescriptor connect(const Address& address, Clock::time_point deadline);
 
-/// Removes the file of an address if no process listens there any more.
+/// Removes the file of an address if no process listens there any more, nor a moment later.
 void remove_stale(const Address& address) noexcept;
 
 }  // namespace fovea::ranks
