@@ -12,6 +12,7 @@
 namespace fovea::ranks {
 namespace {
 
+using std::chrono::milliseconds;
 using std::chrono::seconds;
 
 /// Rank 1 of 2, whose pieces travel with the messages.
@@ -72,6 +73,23 @@ TEST_F(MemberOfAGroup, SendsItsPieceAndTakesThoseOfAll) {
   std::vector<std::byte> all(4);
   member_->all_gather(std::vector{std::byte{3}, std::byte{4}}, all);
   EXPECT_EQ(all, (std::vector{std::byte{1}, std::byte{2}, std::byte{3}, std::byte{4}}));
+}
+
+TEST_F(MemberOfAGroup, WaitsForPiecesThatTravelBehindTheLastRank) {
+  options_.time_limit = milliseconds(1'500);
+  join();
+  std::jthread hub([&] {
+    (void)receive();
+    std::vector<std::byte> piece(1);
+    EXPECT_EQ(receive_all(hub_.get(), piece, soon()), Transfer::kDone);
+    // The last rank has come in time, and its piece after 2 s more.
+    std::this_thread::sleep_for(options_.time_limit + milliseconds(2'200));
+    send({.kind = MessageKind::kGathered, .bytes = 1, .total = 1},
+         std::vector{std::byte{1}, std::byte{2}});
+  });
+  std::vector<std::byte> all(2);
+  EXPECT_NO_THROW(member_->all_gather(std::vector{std::byte{2}}, all));
+  EXPECT_EQ(all, (std::vector{std::byte{1}, std::byte{2}}));
 }
 
 TEST_F(MemberOfAGroup, StopsRaisedWhenAnotherRankRaises) {

@@ -151,9 +151,11 @@ std::span<const std::byte> Member::piece_of(int rank, std::size_t bytes) const {
 }
 
 void Member::wait_for_round() {
+  // Pieces that travel may take as long again as the last rank took to come.
+  const Clock::time_point end = memory_.is_mapped() ? deadline() : deadline() + options_.time_limit;
   std::unique_lock lock(mutex_);
   const bool decided =
-      changed_.wait_until(lock, deadline(), [&] { return rounds_done_ > round_ || has_ended_; });
+      changed_.wait_until(lock, end, [&] { return rounds_done_ > round_ || has_ended_; });
   if (rounds_done_ > round_) return;
   lock.unlock();
   if (!decided) {
