@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <sys/mman.h>
 
+#include <cerrno>
 #include <system_error>
 #include <utility>
 
@@ -22,10 +23,15 @@ FileDescriptor SharedMemory::create(int size) {
   FileDescriptor memory(memfd_create("fovea-ranks", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   FOVEA_CHECK(memory.is_open(), kIo, "cannot make shared memory: ", system_reason());
   // Allocated now: memory that is missing later ends a process by a signal.
-  const auto bytes = static_cast<off_t>(size_for(size));
-  const int failure = posix_fallocate(memory.get(), 0, bytes);
-  FOVEA_CHECK(failure == 0, kOutOfMemory, "cannot take ", bytes, " bytes of shared memory for ",
-              size, " ranks: ", std::generic_category().message(failure));
+  // In pieces: a signal undoes what has not ended, and a timer may send one every few milliseconds.
+  const std::size_t bytes = size_for(size);
+  for (std::size_t at = 0; at < bytes;) {
+    const int failure = posix_fallocate(memory.get(), static_cast<off_t>(at), kPieceBytes);
+    if (failure == EINTR) continue;
+    FOVEA_CHECK(failure == 0, kOutOfMemory, "cannot take ", bytes, " bytes of shared memory for ",
+                size, " ranks: ", std::generic_category().message(failure));
+    at += kPieceBytes;
+  }
   FOVEA_CHECK(fcntl(memory.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) == 0, kIo,
               "cannot seal shared memory: ", system_reason());
   return memory;
