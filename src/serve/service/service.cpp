@@ -13,6 +13,7 @@
 #include "fovea/option_table.h"
 #include "fovea/option_text.h"
 #include "serve/api_error.h"
+#include "serve/service/job_count.h"
 #include "serve/service/reply_room.h"
 #include "serve/service/self_check.h"
 #include "serve/service/workers.h"
@@ -117,11 +118,10 @@ struct Service::Impl {
   std::shared_ptr<const Stats> engine_stats;
 
   std::atomic<bool> failed = false;
-  std::atomic<bool> ending = false;      // readiness has fallen
-  std::atomic<bool> draining = false;    // and no work is taken
-  std::atomic<std::int64_t> jobs = 0;    // accepted and not complete
-  std::atomic<SteadyTime> busy_since{};  // when `jobs` last left 0
-  Workers workers;                       // callbacks of the batcher use it
+  std::atomic<bool> ending = false;    // readiness has fallen
+  std::atomic<bool> draining = false;  // and no work is taken
+  JobCount jobs;                       // accepted and not complete
+  Workers workers;                     // callbacks of the batcher use it
   SelfCheck self_check;
   std::jthread loader;  // loads, then watches
 };
@@ -182,8 +182,9 @@ void Service::Impl::watch(const std::stop_token& stop) noexcept {
 }
 
 bool Service::Impl::is_older(SteadyTime BatcherStats::*sign) const {
-  if (!is_loaded() || jobs == 0) return false;
-  const SteadyTime last = std::max(busy_since.load(), batcher->stats().*sign);
+  const std::optional<SteadyTime> busy_since = jobs.busy_since();
+  if (!is_loaded() || !busy_since) return false;
+  const SteadyTime last = std::max(*busy_since, batcher->stats().*sign);
   return std::chrono::steady_clock::now() - last > options.stall_timeout;
 }
 
@@ -352,14 +353,14 @@ void Service::encode(Job job, std::function<void(JobReply)> done) try {
       if (impl->options.on_complete) impl->options.on_complete(reply, items);
       done(std::move(reply));
     };
-    --impl->jobs;
+    impl->jobs.remove();
     impl->workers.run(std::move(task));
   };
-  if (impl_->jobs++ == 0) impl_->busy_since = std::chrono::steady_clock::now();
+  impl_->jobs.add();
   try {
     (void)impl_->batcher->submit(std::move(job.items), how, std::move(complete));
   } catch (...) {
-    --impl_->jobs;
+    impl_->jobs.remove();
     throw;
   }
 } catch (const Error& error) {
