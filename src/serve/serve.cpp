@@ -49,6 +49,7 @@ std::optional<Forwarder> forwarder_of(const ServeOptions& options, LogSink& log)
   UpstreamOptions llm = *options.llm;
   const bool has_keys = !options.admission.api_keys.empty() || !options.api_key_file.empty();
   llm.key.passes_client_keys = !has_keys;
+  llm.key.admin_keys = KeySet(options.admission.admin_keys);
   return std::optional<Forwarder>(std::in_place, std::move(llm), &log);
 }
 

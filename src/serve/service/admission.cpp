@@ -12,12 +12,9 @@ namespace {
 
 /// The key that a client gives: "Authorization: Bearer <key>" or "X-API-Key: <key>".
 std::optional<std::string_view> given_key(const RequestHead& head) {
-  constexpr std::string_view kBearer = "bearer ";  // however it is written: RFC 9110, 11.1
   if (const std::string* key = find_header(head.headers, "X-API-Key")) return *key;
   const std::string* authorization = find_header(head.headers, "Authorization");
-  if (authorization == nullptr || !begins_with(*authorization, kBearer)) return std::nullopt;
-  const std::string_view key = std::string_view(*authorization).substr(kBearer.size());
-  return key.substr(std::min(key.find_first_not_of(' '), key.size()));
+  return authorization == nullptr ? std::nullopt : bearer_key(*authorization);
 }
 
 }  // namespace

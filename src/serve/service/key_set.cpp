@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "fovea/error.h"
+#include "serve/text/url.h"
 
 namespace fovea::serve {
 
@@ -25,6 +26,13 @@ bool KeySet::contains(std::string_view key) const {
 
 Sha256Digest KeySet::digest(std::string_view key) const {
   return sha256(std::string(secret_).append(key));
+}
+
+std::optional<std::string_view> bearer_key(std::string_view authorization) {
+  constexpr std::string_view kBearer = "bearer ";
+  if (!begins_with(authorization, kBearer)) return std::nullopt;
+  authorization.remove_prefix(kBearer.size());
+  return authorization.substr(std::min(authorization.find_first_not_of(' '), authorization.size()));
 }
 
 }  // namespace fovea::serve

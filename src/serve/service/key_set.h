@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,5 +27,9 @@ class KeySet {
   std::string secret_;                 ///< in front of every key
   std::vector<Sha256Digest> digests_;  ///< ascending
 };
+
+/// The key of an Authorization "Bearer <key>", however its scheme is written; absent: it is another
+/// one. Source: RFC 9110, 11.1.
+[[nodiscard]] std::optional<std::string_view> bearer_key(std::string_view authorization);
 
 }  // namespace fovea::serve

@@ -67,9 +67,12 @@ Headers passed(const Headers& headers, std::span<const std::string_view> others)
 
 Headers passed_request_headers(const RequestHead& head, const UpstreamKey& key) {
   Headers headers = passed(head.headers, kOfRequests);
-  if (!key.api_key.empty() || !key.passes_client_keys) {
-    std::erase_if(headers, [](const Header& h) { return is_one_of(kKeys, to_lower(h.name)); });
-  }
+  const bool passes_keys = key.api_key.empty() && key.passes_client_keys;
+  std::erase_if(headers, [&](const Header& header) {
+    return is_one_of(kKeys, to_lower(header.name)) &&
+           (!passes_keys ||
+            key.admin_keys.contains(bearer_key(header.value).value_or(header.value)));
+  });
   if (!key.api_key.empty()) headers.push_back({"Authorization", "Bearer " + key.api_key});
   if (head.method == "POST" && find_header(headers, "Content-Type") == nullptr) {
     headers.push_back({"Content-Type", "application/json"});

@@ -3,6 +3,7 @@
 #include <string>
 
 #include "serve/http/message.h"
+#include "serve/service/key_set.h"
 
 namespace fovea::serve {
 
@@ -11,6 +12,7 @@ struct UpstreamKey {
   std::string api_key;  ///< its own; empty: none
   /// Without one: whether the keys of clients are passed on. Not if they are those of the proxy.
   bool passes_client_keys = true;
+  KeySet admin_keys = {};  ///< of the proxy: never passed on
 };
 
 /// The headers of a client's request that a language model gets: all but those of a connection, of

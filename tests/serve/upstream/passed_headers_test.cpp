@@ -69,6 +69,21 @@ TEST(PassedRequestHeaders, SendsTheKeyThatIsMeantForTheModel) {
   }
 }
 
+TEST(PassedRequestHeaders, NeverSendsAnAdminKey) {
+  const UpstreamKey key{.admin_keys = KeySet({"ours"})};
+  for (const Header& ours : Headers{{"Authorization", "Bearer ours"},
+                                    {"authorization", "BEARER  ours"},
+                                    {"X-API-Key", "ours"},
+                                    {"x-api-key", "ours"}}) {
+    EXPECT_THAT(texts(passed_request_headers(head_with({ours}), key)),
+                ElementsAre("X-Request-Id=r1", "Via=1.1 fovea"))
+        << ours.name << ": " << ours.value;
+  }
+  const RequestHead head = head_with({{"Authorization", "Bearer theirs"}, {"X-API-Key", "ours"}});
+  EXPECT_THAT(texts(passed_request_headers(head, key)),
+              ElementsAre("Authorization=Bearer theirs", "X-Request-Id=r1", "Via=1.1 fovea"));
+}
+
 TEST(PassedAnswerHeaders, LeavesOutThoseOfTheConnectionAndOfTheTransport) {
   const Headers headers{{"Date", "now"},          {"server", "uvicorn"},
                         {"Content-Length", "7"},  {"Transfer-Encoding", "chunked"},
