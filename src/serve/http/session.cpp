@@ -178,7 +178,7 @@ Awaitable<void> Session::run() {
   }
   if (is_aborted_) co_return;
   stream_.set_deadline(Clock::now() + kTlsShutdown);
-  co_await stream_.shut_down();
+  co_await stream_.shut_down(true);
 }
 
 Awaitable<bool> Session::serve(Transaction& now) {
@@ -394,6 +394,7 @@ Awaitable<bool> Session::send(Transaction& now) {
     now.may_leave = size > 0 && is_ended_by_client(*now.reply);
     if (is_streamed && !co_await send_stream(now, in_chunks)) {
       may_follow = false;
+      now.has_broken_off = true;
       now.outcome.error_code = "reply_broken_off";
     }
   } catch (const ClientLeft&) {
@@ -476,7 +477,7 @@ Awaitable<void> Session::close(const Transaction& last) {
   if (last.client_left || is_aborted_) co_return;
   const bool is_unread = last.received != Received::kAll || !stream_.input().view().empty();
   stream_.set_deadline(Clock::now() + (is_unread ? kLinger : kTlsShutdown));
-  co_await stream_.shut_down();
+  co_await stream_.shut_down(!last.has_broken_off);
   if (is_unread) co_await stream_.linger();
 }
 

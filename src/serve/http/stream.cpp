@@ -66,8 +66,8 @@ Awaitable<IoResult> Stream::write_some(std::span<const asio::const_buffer> buffe
   co_return finished(write.error(), write.bytes());
 }
 
-Awaitable<void> Stream::shut_down() {
-  if (tls_) {
+Awaitable<void> Stream::shut_down(bool is_whole) {
+  if (tls_ && is_whole) {
     Operation shutdown;
     tls_->async_shutdown(shutdown.done());
     co_await shutdown.wait();

@@ -80,7 +80,9 @@ class Stream {
   [[nodiscard]] Awaitable<IoResult> read_some(asio::mutable_buffer buffer);
   [[nodiscard]] Awaitable<IoResult> write_some(std::span<const asio::const_buffer> buffers);
   /// Tells the client that no more comes.
-  [[nodiscard]] Awaitable<void> shut_down();
+  /// @param is_whole whether it has got all that it was to get. TLS says no goodbye otherwise: a
+  /// reply may have no other end. Source: RFC 9112, 9.8.
+  [[nodiscard]] Awaitable<void> shut_down(bool is_whole);
   /// Drops what the client sends until it closes or the deadline passes: closing with unread bytes
   /// would take the reply from it. Source: RFC 9112, 9.6.
   [[nodiscard]] Awaitable<void> linger();

@@ -49,7 +49,8 @@ struct Transaction {
   std::shared_ptr<HeldBody> body;  ///< null before it is admitted, and once a handler has it
   std::optional<Reply> reply;      ///< from when it is known until it has been sent
   bool client_left = false;
-  bool may_leave = false;  ///< the client has what it asked for, and ends the reply by leaving
+  bool has_broken_off = false;  ///< the reply, of which the client has a part
+  bool may_leave = false;       ///< the client has what it asked for, and ends the reply by leaving
   Outcome outcome;
 
   /// Whether there is something to do before a reply is sent.

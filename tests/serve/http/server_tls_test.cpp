@@ -98,6 +98,20 @@ TEST_F(ServerTls, SaysGoodbyeToClientsThatAskNothingMore) {
   EXPECT_TRUE(tested.wait_idle());
 }
 
+TEST_F(ServerTls, SaysGoodbyeBehindWholeRepliesAlone) {
+  TestServer tested(options_);
+  for (const bool is_whole : {false, true}) {
+    const RawClient socket = tested.connect();
+    TlsClient client(socket.descriptor());
+    ASSERT_TRUE(client.send("GET /stream HTTP/1.0\r\n\r\n"));
+    const auto stream = tested.wait_stream();
+    ASSERT_TRUE(stream->put("abc"));
+    stream->end(is_whole);
+    EXPECT_THAT(client.receive_until("no such end"), EndsWith("\r\n\r\nabc"));
+    EXPECT_EQ(client.was_shut(), is_whole) << "all that tells a client of HTTP/1.0";
+  }
+}
+
 TEST_F(ServerTls, NoticesClientsThatLeave) {
   TestServer tested(options_);
   {

@@ -87,7 +87,7 @@ TEST(Stream, WritesAndThenSaysThatNoMoreComes) {
   StreamPair pair;
   const std::array buffers{asio::const_buffer("ab", 2), asio::const_buffer("c", 1)};
   EXPECT_EQ(pair.run(pair.stream->write_some(buffers)).bytes, 3U);
-  pair.run(pair.stream->shut_down());
+  pair.run(pair.stream->shut_down(true));
   EXPECT_EQ(pair.receive(), "abc");
   char byte = 0;
   EXPECT_EQ(recv(pair.client.get(), &byte, 1, 0), 0) << "the end";
