@@ -57,17 +57,34 @@ bool parse_version(std::string_view version) {
   throw malformed("the first line is not that of an HTTP request");
 }
 
-void parse_request_line(std::string_view line, RequestHead& head, Framing& framing) {
+/// Cuts scheme and host off a target in absolute form ("http://host/path"), which clients send to
+/// proxies. @return the host; empty: it is in another form. Source: RFC 9112, 3.2.2.
+std::string_view take_host(std::string_view& target) {
+  if (!is_http_url(target)) return {};
+  target.remove_prefix(target.find("//") + 2);
+  const std::string_view host = target.substr(0, target.find_first_of("/?#"));
+  if (host.empty() || host.find('@') != std::string_view::npos) {
+    throw malformed("the target is a URL without a host, or with a user");
+  }
+  target.remove_prefix(host.size());
+  return host;
+}
+
+/// @return the host that the target names; empty: none.
+std::string_view parse_request_line(std::string_view line, RequestHead& head, Framing& framing) {
   const std::string_view method = take_until(line, " ");
-  const std::string_view target = take_until(line, " ");
+  std::string_view target = take_until(line, " ");
   framing.is_http_1_0 = parse_version(line);
   framing.keep_alive = !framing.is_http_1_0;
   if (!is_token(method)) throw malformed("the method is none");
   head.method = method;
+  const std::string_view host = take_host(target);
   head.path = target.substr(0, target.find('?'));  // errors have the form of its protocol
-  Target parts = split_target(target);
+  const bool lacks_path = !host.empty() && !target.starts_with('/');
+  Target parts = split_target((lacks_path ? "/" : "") + std::string(target));
   head.path = std::move(parts.path);
   head.query = std::move(parts.query);
+  return host;
 }
 
 Header parse_header(std::string_view line) {
@@ -163,6 +180,14 @@ void check_host(const RequestHead& head, const Framing& framing) {
   }
 }
 
+/// The host of the target stands for that of the header. Source: RFC 9112, 3.2.2.
+void use_host(std::string_view host, RequestHead& head) {
+  if (host.empty()) return;
+  std::erase_if(head.headers,
+                [](const Header& header) { return equals_ignoring_case(header.name, "host"); });
+  head.headers.push_back({"Host", std::string(host)});
+}
+
 void parse_headers(std::string_view text, int max_headers, RequestHead& head) {
   while (text != kBreak) {
     if (head.headers.size() >= static_cast<std::size_t>(max_headers)) {
@@ -216,9 +241,10 @@ std::size_t leading_breaks(std::string_view input) {
 
 Framing parse_head(std::string_view text, int max_headers, RequestHead& head) {
   Framing framing;
-  parse_request_line(take_until(text, kBreak), head, framing);
+  const std::string_view host = parse_request_line(take_until(text, kBreak), head, framing);
   parse_headers(text, max_headers, head);
   check_host(head, framing);
+  use_host(host, head);
   parse_length(head, framing);
   parse_transfer_encoding(head, framing);
   parse_connection(head, framing);

@@ -39,7 +39,8 @@ class HeadScanner {
 /// Reads a head into `head`, whose id, arrival and deadline are set; what has been read before an
 /// error stays there, so that the reply carries the client's id. Stricter than it need be: what
 /// servers and proxies may understand in two ways is refused, never repaired. So are folded lines,
-/// lengths that differ, and lengths beside a transfer coding.
+/// lengths that differ, and lengths beside a transfer coding. A target that is a URL
+/// ("http://host/path") is taken for its path, and its host for that of the header.
 /// @param text to the empty line, as HeadScanner has found it.
 /// @throws ApiError: 400 "invalid_request" and "invalid_value", 417 "expectation_failed",
 /// 431 "headers_too_large", 501 "transfer_coding_not_supported", 505 "http_version_not_supported".
@@ -52,7 +53,7 @@ struct Target {
   std::string query;  ///< as it came, without '?'
 };
 
-/// @param target in origin form ("/path?query"); that of proxies ("http://host/path") is refused.
+/// @param target in origin form ("/path?query").
 /// @throws ApiError(400, "invalid_request") for other forms, escapes that are none, characters that
 /// have no place there, and paths with control characters. Source: RFC 9112, 3.2.1.
 [[nodiscard]] Target split_target(std::string_view target);

@@ -3,6 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
 #include "serve/api_error.h"
 
 namespace fovea::serve {
@@ -191,6 +193,31 @@ TEST(HeadScanner, RefusesControlCharactersAtOnce) {
     HeadScanner scanner;
     EXPECT_THROW((void)scanner.scan(text), ApiError) << text;
   }
+}
+
+TEST(ParseHead, TakesUrlsForTheirPathsAndHosts) {
+  const Parsed parsed = parse("", "GET http://b:80/p%20q?x=1 HTTP/1.1\r\nHost: a\r\nA: 1\r\n");
+  EXPECT_EQ(parsed.head.path, "/p q");
+  EXPECT_EQ(parsed.head.query, "x=1");
+  const auto is_host = [](const Header& header) { return header.name == "Host"; };
+  EXPECT_EQ(std::ranges::count_if(parsed.head.headers, is_host), 1);
+  EXPECT_EQ(*find_header(parsed.head.headers, "host"), "b:80");
+  for (const std::string_view target : {"http://h", "HTTPS://h", "http://h/"}) {
+    const Parsed root = parse("", std::string("GET ").append(target).append(" HTTP/1.0\r\n"));
+    EXPECT_EQ(root.head.path, "/") << target;
+    EXPECT_EQ(*find_header(root.head.headers, "host"), "h") << target;
+  }
+  EXPECT_EQ(parse("", "GET http://h?a/b HTTP/1.1\r\nHost: h\r\n").head.query, "a/b");
+}
+
+TEST(ParseHead, RefusesUrlsThatNameNoHost) {
+  for (const std::string_view target :
+       {"http://", "http:///a", "http://?a", "http://u@h/a", "http://h#a", "http://h/a#b",
+        "http:/a", "ftp://h/a", "h/a"}) {
+    const std::string line = std::string("GET ").append(target);
+    EXPECT_EQ(verdict("", line + " HTTP/1.1\r\nHost: h\r\n"), kMalformed) << target;
+  }
+  EXPECT_EQ(verdict("", "GET http://h/a HTTP/1.1\r\n"), kMalformed) << "without the header";
 }
 
 TEST(LeadingBreaks, CountsWholeBreaks) {
