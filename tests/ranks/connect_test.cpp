@@ -2,6 +2,7 @@
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include <thread>
@@ -187,6 +188,33 @@ TEST_F(Connect, KeepsItsTimeLimitWhileOthersAreSilent) {
                      });
   // One after the other they would have been listened to for a minute.
   EXPECT_LT(ranks::Clock::now() - begin, std::chrono::seconds(30));
+}
+
+TEST_F(Connect, WaitsAtRestForADescriptor) {
+  const ranks::Address address = ranks::parse_address("file://" + folder_ / "ranks");
+  const ranks::Listener listener(address);
+  const FileDescriptor waits = ranks::connect(address, ranks::Clock::now());
+  ASSERT_TRUE(waits.is_open());
+  rlimit limit{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
+  const rlimit few{.rlim_cur = 256, .rlim_max = limit.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &few), 0);
+  std::vector<FileDescriptor> others;
+  do others.emplace_back(dup(waits.get()));
+  while (others.back().is_open());
+  const RankOptions options{0, 2, "file://" + folder_ / "ranks", milliseconds(300)};
+  const auto rests = [] {
+    rusage usage{};
+    EXPECT_EQ(getrusage(RUSAGE_THREAD, &usage), 0);
+    // How often the thread has let go of its processor.
+    return usage.ru_nvcsw;  // NOLINT(cppcoreguidelines-pro-type-union-access): so is glibc's
+  };
+  const auto before = rests();
+  test::expect_error(ErrorCode::kDeadline, "rank 1 did not come",
+                     [&] { (void)ranks::Rendezvous(options, "").accept_all(listener); });
+  const auto num_rests = rests() - before;
+  EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
+  EXPECT_GE(num_rests, 5) << "it asked again and again";
 }
 
 TEST_F(Connect, ListensToRanksWhileOthersAreSilent) {

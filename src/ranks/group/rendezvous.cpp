@@ -3,6 +3,7 @@
 
 #include <poll.h>
 
+#include <thread>
 #include <utility>
 
 #include "core/check.h"
@@ -12,7 +13,8 @@ namespace fovea::ranks {
 namespace {
 
 constexpr std::chrono::seconds kFailureTimeout{5};  // for a rank to receive a failure
-constexpr std::size_t kMostConnections = 256;       // beyond the ranks that are missing
+constexpr std::chrono::milliseconds kRetryInterval{10};
+constexpr std::size_t kMostConnections = 256;  // beyond the ranks that are missing
 
 pollfd reading(int socket) { return {.fd = socket, .events = POLLIN, .revents = 0}; }
 
@@ -83,7 +85,10 @@ void Rendezvous::wait(const Listener& listener, Clock::time_point deadline) {
 }
 
 void Rendezvous::add(FileDescriptor socket) {
-  if (!socket.is_open()) return;
+  if (!socket.is_open()) {  // where no descriptor is left, poll() finds the connection still there
+    std::this_thread::sleep_for(kRetryInterval);
+    return;
+  }
   if (connections_.size() >= sockets_.size() + kMostConnections) {
     connections_.erase(connections_.begin());
   }
