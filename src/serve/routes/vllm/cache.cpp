@@ -72,7 +72,8 @@ void get_rows(Service& service, RowStore& store, Exchange& exchange, const std::
   if (item == nullptr) throw key_not_found();
   const bool is_sent = exchange.request().method != "HEAD";
   Reply reply = file_reply(item, is_sent ? take_room(service, *item) : nullptr);
-  reply.headers.push_back({"ETag", "\"" + percent_encoded(key) + "\""});
+  // Other rows may be published under the same key. Those that the engine does not name have none.
+  if (!item->key.empty()) reply.headers.push_back({"ETag", "\"" + item->key + "\""});
   reply.headers.push_back({"X-Fovea-Format", "safetensors"});
   reply.headers.push_back(
       {"X-Fovea-Shape", std::to_string(item->rows) + "," + std::to_string(item->width)});
