@@ -99,6 +99,7 @@ void set(CLI::Option& option, const std::vector<std::string>& values, const std:
     throw UsageError(origin + ": --" + name_of(option) + " takes one value, got " +
                      std::to_string(values.size()));
   }
+  if (values.empty()) throw UsageError(origin + ": --" + name_of(option) + " has an empty list");
   try {
     for (const std::string& value : values) option.add_result(value);
     option.run_callback();

@@ -143,7 +143,9 @@ TEST_F(ConfigurationTest, SaysWhereAWrongValueStands) {
                                    {"[]", "expected a JSON object"},
                                    {R"({"port": {"a": []}, "a": 1})", "a: given twice"},
                                    {R"({"port": null})", "got null"},
-                                   {R"({"port": [1, 2]})", "takes one value, got 2"}}) {
+                                   {R"({"port": [1, 2]})", "takes one value, got 2"},
+                                   {R"({"port": []})", "--port has an empty list"},
+                                   {R"({"loud": []})", "--loud has an empty list"}}) {
     ServerFlags wrong;
     const std::string path = file_with(text);
     test::expect_usage_error(part, [&] { wrong.parse({"--config", path}); });
