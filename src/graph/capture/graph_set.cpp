@@ -105,7 +105,9 @@ void GraphSet::make_room(Graphs& graphs) {
   const bool moves = std::ranges::any_of(
       graphs, [&](const auto& graph) { return !memory_.holds(graph->key().path, graph->need()); });
   if (!moves) return;
-  for (auto& graph : std::exchange(graphs_, {})) graphs.push_back(std::move(graph));
+  graphs.reserve(graphs.size() + graphs_.size());  // no graph is lost for want of a place
+  for (auto& graph : graphs_) graphs.push_back(std::move(graph));
+  graphs_.clear();
   try {
     for (const auto& graph : graphs) memory_.reserve(graph->key().path, graph->need());
   } catch (...) {
@@ -116,6 +118,7 @@ void GraphSet::make_room(Graphs& graphs) {
 
 std::span<const std::unique_ptr<BudgetGraph>> GraphSet::ensure(std::span<const GraphKey> keys) {
   Graphs missing = make_missing(keys);
+  graphs_.reserve(graphs_.size() + missing.size());
   make_room(missing);
   const std::size_t first = graphs_.size();
   for (auto& graph : missing) {
