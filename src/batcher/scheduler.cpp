@@ -5,6 +5,7 @@
 #include <iterator>
 #include <utility>
 
+#include "core/blocked_signals.h"
 #include "core/boundary.h"
 #include "core/check.h"
 
@@ -77,6 +78,7 @@ Scheduler::Scheduler(Encode encode, const BatcherOptions& options)
   // One prepares while the other is on the device; more large ones, where two take long.
   RequestQueue* const lanes[] = {&small_, &small_, &large_, &large_, &large_, &large_};
   threads_.reserve(std::size(lanes) + 1);
+  const BlockedSignals none;
   try {
     threads_.emplace_back([this] { attend(); });
     for (RequestQueue* const queue : lanes) {

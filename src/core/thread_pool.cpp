@@ -19,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/blocked_signals.h"
 #include "core/check.h"
 #include "core/float_mode.h"
 #include "core/interrupt.h"
@@ -65,6 +66,7 @@ struct ThreadPool::Impl {
   Impl(int threads, WhenBusy busy)
       : num_threads(threads), when_busy(busy), scratch(static_cast<std::size_t>(threads)) {
     team.reserve(static_cast<std::size_t>(threads - 1));
+    const BlockedSignals none;
     try {
       for (int worker = 1; worker < threads; ++worker)
         team.emplace_back([this, worker] { serve(worker); });

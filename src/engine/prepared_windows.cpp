@@ -5,6 +5,7 @@
 #include <iterator>
 #include <utility>
 
+#include "core/blocked_signals.h"
 #include "core/interrupt.h"
 
 namespace fovea {
@@ -56,6 +57,7 @@ void PreparedWindows::prepare_first() {
     return;
   }
   const std::launch policy = source_.on_host ? std::launch::deferred : std::launch::async;
+  const BlockedSignals none;  // for a new thread; deferred, it runs under what its caller blocks
   next_ = std::async(policy, [this, &window = windows_.front(), under = current_interrupt()] {
     const InterruptScope scope(under);
     prepare(source_, window.items, window.replicas.empty() ? source_.window_bytes : 0);

@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "core/blocked_signals.h"
 #include "core/interrupt.h"
 
 namespace fovea {
@@ -30,6 +31,7 @@ UnitStream::UnitStream(const PrepareContext& context, const MediaItem& media,
       throw;
     }
   };
+  const BlockedSignals none;
   thread_ = std::async(std::launch::async, run);
 }
 

@@ -7,6 +7,7 @@
 #include <system_error>
 #include <utility>
 
+#include "core/blocked_signals.h"
 #include "core/check.h"
 #include "core/stopwatch.h"
 #include "core/thread_pool.h"
@@ -155,6 +156,7 @@ void RowMover::expect(std::vector<ExpectedRows> rows) {
   });
   expected_ = std::move(rows);
   if (expected_.empty()) return;
+  const BlockedSignals none;
   try {
     room_ = std::async(std::launch::async, [this] { std::ranges::for_each(expected_, make_room); });
   } catch (const std::system_error&) {  // no thread: move() makes the memory
@@ -260,6 +262,7 @@ void RowMover::start_to_host(std::vector<RowMove> moves) {
     return;
   }
   if (is_ordered) wait_for_callers(*to_host_->queue);
+  const BlockedSignals none;
   running_ =
       std::async(std::launch::async, [way = to_host_.get(), moves = std::move(moves)]() mutable {
         return way->run(std::move(moves));

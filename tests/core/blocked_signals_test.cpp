@@ -19,6 +19,8 @@ TEST(BlockedSignals, AreThoseOfTheThreadAndOfThoseThatItStarts) {
     const BlockedSignals none;
     EXPECT_FALSE(takes(SIGTERM));
     EXPECT_FALSE(takes(SIGHUP));
+    EXPECT_TRUE(takes(SIGSEGV)) << "a fault of its own";
+    EXPECT_TRUE(takes(SIGPROF)) << "a sample of its own";
     std::thread([] { EXPECT_FALSE(takes(SIGINT)); }).join();
     const BlockedSignals again;
   }

@@ -131,6 +131,26 @@ TEST(ThreadPool, OfOneRunsInTheCallingThread) {
 
 TEST(ThreadPool, EndsWithoutEverHavingWorked) { ThreadPool pool(4); }
 
+TEST(ThreadPool, TakesNoSignalsOfTheProgram) {
+  ThreadPool pool(3);
+  const pthread_t caller = pthread_self();
+  std::atomic<int> workers = 0;
+  std::atomic<int> open_to_signals = 0;
+  while (workers == 0) {
+    pool.parallel_for(100, [&](std::int64_t, int) {
+      if (pthread_equal(pthread_self(), caller) != 0) return;
+      sigset_t blocked;
+      pthread_sigmask(SIG_SETMASK, nullptr, &blocked);
+      ++workers;
+      open_to_signals += sigismember(&blocked, SIGTERM) == 0 ? 1 : 0;
+    });
+  }
+  EXPECT_EQ(open_to_signals, 0);
+  sigset_t blocked;
+  pthread_sigmask(SIG_SETMASK, nullptr, &blocked);
+  EXPECT_EQ(sigismember(&blocked, SIGTERM), 0) << "the caller takes them as before";
+}
+
 TEST(ThreadPool, RunsALoopOfOnePoolInsideALoopOfAnother) {
   ThreadPool outer(2);
   ThreadPool inner(2);
@@ -147,17 +167,17 @@ class StoppedThread {
   explicit StoppedThread(pthread_t thread) {
     EXPECT_EQ(pipe(entered), 0);
     EXPECT_EQ(pipe(released), 0);
-    before_ = std::signal(SIGUSR1, [](int) {
+    before_ = std::signal(SIGPROF, [](int) {
       char byte = 0;
       if (write(entered[1], &byte, 1) == 1) (void)!read(released[0], &byte, 1);
     });
-    EXPECT_EQ(pthread_kill(thread, SIGUSR1), 0);
+    EXPECT_EQ(pthread_kill(thread, SIGPROF), 0);
     char byte = 0;
     EXPECT_EQ(read(entered[0], &byte, 1), 1);
   }
   ~StoppedThread() {
     close(released[1]);  // ends the read
-    std::signal(SIGUSR1, before_);
+    std::signal(SIGPROF, before_);
     for (const int end : {entered[0], entered[1]}) close(end);
   }
   StoppedThread(const StoppedThread&) = delete;

@@ -4,6 +4,7 @@
 #include <thread>
 #include <vector>
 
+#include "core/blocked_signals.h"
 #include "core/boundary.h"
 #include "core/stopwatch.h"
 #include "engine/diagnostics/power_meter.h"
@@ -21,6 +22,7 @@ constexpr std::chrono::milliseconds kInterval{2};
 
 struct EnergyWatch::Impl {
   explicit Impl(const std::vector<EnergyCounter>& of) : counters(of), meters(of.size()) {
+    const BlockedSignals none;
     if (!counters.empty())
       reader = std::jthread([this](const std::stop_token& stop) { read(stop); });
   }

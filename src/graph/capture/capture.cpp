@@ -7,6 +7,7 @@
 #include <new>
 #include <utility>
 
+#include "core/blocked_signals.h"
 #include "core/check.h"
 #include "core/interrupt.h"
 #include "fovea/log.h"
@@ -100,6 +101,7 @@ bool GraphCapture::rehearse(PathId path, const GraphCapacity& size) {
 
 void GraphCapture::start_in_background() {
   in_background_ = true;
+  const BlockedSignals none;
   background_ = std::jthread([this](const std::stop_token& stop) {
     std::exception_ptr failure;
     try {
