@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <ctime>
 #include <filesystem>
 #include <system_error>
@@ -112,11 +113,17 @@ void FolderPlace::put(const std::string& name, std::span<const std::byte> bytes)
 void FolderPlace::make_room(std::int64_t written) {
   const std::lock_guard lock(mutex_);
   unseen_ += written;
-  if (has_seen_ && unseen_ <= max_bytes_ / kPartsUnseen) return;
+  const std::int64_t part = max_bytes_ / kPartsUnseen;
+  if (has_seen_ && unseen_ <= part) return;
   const std::string path = cat(folder_, "/.lock");
   const FileDescriptor one(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0666));
   FOVEA_CHECK(one.is_open(), kIo, path, ": cannot be opened: ", system_reason());
-  if (flock(one.get(), LOCK_EX | LOCK_NB) != 0) return;  // another one is at it; the next file asks
+  // While another one is at it, the next file asks, unless too much has been written meanwhile.
+  // Where a file system has no locks, several remove files at a time, which does no harm.
+  if (flock(one.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+    if (unseen_ <= 2 * part) return;
+    (void)flock(one.get(), LOCK_EX);
+  }
   remove_unused();
   has_seen_ = true;
   unseen_ = 0;

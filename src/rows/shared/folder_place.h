@@ -16,9 +16,10 @@ namespace fovea {
 /// A file appears complete or not at all (AtomicFile). One that is read is marked as used, at most
 /// every ten minutes. When files together have more bytes than they may, those that were used
 /// longest ago go until an eighth is free. That is looked after by whoever writes: at its first
-/// file, and then after every 64th part of the bound, one process at a time. So files together may
-/// exceed the bound by a 64th of it for each process that writes. What readers have open stays
-/// readable while it goes. Files of other versions count, and go like all others.
+/// file, and then after every 64th part of the bound, one process at a time; one that finds another
+/// at it goes on, and waits for it after a 32nd. So files together may exceed the bound by a 32nd
+/// of it, and by a file, for each process that writes. What readers have open stays readable while
+/// it goes. Files of other versions count, and go like all others.
 class FolderPlace final : public RowPlace {
  public:
   /// @param folder that exists; what is below it is made. @param max_bytes of all files together.

@@ -113,6 +113,7 @@ TEST_F(FolderPlaceTest, StaysBoundedWhileManyWriteAndRead) {
   constexpr std::int64_t kBound = 20'000;
   constexpr int kWriters = 4;
   std::vector<std::jthread> writers;
+  writers.reserve(kWriters);
   for (int w = 0; w < kWriters; ++w) {
     writers.emplace_back([&, w] {
       FolderPlace place(folder / "", kBound);  // as a process of its own
@@ -126,7 +127,7 @@ TEST_F(FolderPlaceTest, StaysBoundedWhileManyWriteAndRead) {
     });
   }
   writers.clear();
-  EXPECT_LE(size_of_all(), kBound + kWriters * (kBound / 64 + 300));
+  EXPECT_LE(size_of_all(), kBound + kWriters * (kBound / 32 + 300));
 }
 
 TEST_F(FolderPlaceTest, SaysThatItKeepsNothingSoLarge) {
