@@ -10,7 +10,8 @@ namespace fovea::serve {
 /// Reads ahead from a client while its request is worked on: only a read shows that the client has
 /// left. For one thread of an io_context; no other read of the stream may be in progress between
 /// start() and stop(). A write may; when its deadline passes the watch ends, and takes the client
-/// for gone. A write that has succeeded is resumed before the timer, so it lifts its deadline first.
+/// for gone. A write that has succeeded is resumed before the timer, so it lifts its deadline
+/// first.
 class ClientWatch {
  public:
   /// @param changed notified when the client has sent more, and when the watch ends.
