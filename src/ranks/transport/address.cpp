@@ -107,7 +107,7 @@ bool is_socket(const std::string& path) noexcept {
   return lstat(path.c_str(), &status) == 0 && S_ISSOCK(status.st_mode);
 }
 
-/// Tells a file from another one of the same name: its number and when that was given.
+/// Differs between a file and a later one of the same name: its inode, and when that last changed.
 using FileTag = std::tuple<ino_t, time_t, long>;
 
 /// The socket of a path at which nothing listens; absent: there is none.

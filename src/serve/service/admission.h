@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "serve/api_error.h"
+#include "serve/http/key_set.h"
 #include "serve/http/server.h"
 #include "serve/service/admin_access.h"
 #include "serve/service/body_room.h"
-#include "serve/service/key_set.h"
 #include "serve/service/service.h"
 
 namespace fovea::serve {

@@ -2,8 +2,8 @@
 
 #include <string>
 
+#include "serve/http/key_set.h"
 #include "serve/http/message.h"
-#include "serve/service/key_set.h"
 
 namespace fovea::serve {
 

@@ -1,4 +1,4 @@
-#include "serve/service/key_set.h"
+#include "serve/http/key_set.h"
 
 #include <gtest/gtest.h>
 
