@@ -68,7 +68,7 @@ std::string row_fingerprint(const std::string& tower, const EngineOptions& optio
   std::string text = "fovea-rows-v2;" + tower;
   for (const auto& [name, value] :
        option_texts(options, {RowEffect::kMedia, RowEffect::kAfterTower})) {
-    text += ";" + name + "=" + value;
+    text.append(";").append(name).append("=").append(value);
   }
   return sha256_hex(text);
 }

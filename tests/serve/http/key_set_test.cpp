@@ -9,6 +9,7 @@ namespace {
 
 TEST(KeySet, HoldsTheKeysItWasMadeOf) {
   std::vector<std::string> keys;
+  keys.reserve(1000);
   for (int i = 0; i < 1000; ++i) keys.push_back("key " + std::to_string(i));
   const KeySet set(keys);
   for (const std::string& key : keys) EXPECT_TRUE(set.contains(key)) << key;
