@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <optional>
 #include <utility>
 
@@ -241,21 +242,26 @@ std::string JsonView::string_or(std::string_view key, std::string fallback) cons
   return member ? member->as_string() : std::move(fallback);
 }
 
-void JsonView::append_to(std::string& out) const {
+void JsonView::append_to(std::string& out, Members order) const {
   if (is_array()) {
     out += '[';
     for (std::size_t i = 0; i < num_elements(); ++i) {
       if (i > 0) out += ',';
-      element(i).append_to(out);
+      element(i).append_to(out, order);
     }
     out += ']';
   } else if (is_object()) {
+    std::vector<std::size_t> members(num_members());
+    std::iota(members.begin(), members.end(), std::size_t{0});
+    if (order == Members::kByName) {
+      std::ranges::sort(members, {}, [this](std::size_t i) { return key(i); });
+    }
     out += '{';
-    for (std::size_t i = 0; i < num_members(); ++i) {
-      if (i > 0) out += ',';
+    for (const std::size_t i : members) {
+      if (i != members.front()) out += ',';
       append_json(out, key(i));
       out += ':';
-      member(i).append_to(out);
+      member(i).append_to(out, order);
     }
     out += '}';
   } else if (is_string()) {

@@ -108,8 +108,10 @@ class JsonView {
   [[nodiscard]] bool bool_or(std::string_view key, bool fallback) const;
   [[nodiscard]] std::string string_or(std::string_view key, std::string fallback) const;
 
+  /// The members of the objects in a text: as they came, or in the order of their names.
+  enum class Members { kInFileOrder, kByName };
   /// Appends the value as JSON on one line, for json_writer.h.
-  void append_to(std::string& out) const;
+  void append_to(std::string& out, Members order = Members::kInFileOrder) const;
 
  private:
   friend class JsonDocument;

@@ -1,13 +1,8 @@
 // Names of rows: equal keys, equal bits.
 #include "rows/content_key.h"
 
-#include <algorithm>
-#include <utility>
-#include <vector>
-
 #include "core/check.h"
 #include "core/json.h"
-#include "core/json_writer.h"
 
 namespace fovea {
 
@@ -21,38 +16,12 @@ std::string little_endian(std::uint64_t value) {
   return bytes;
 }
 
-/// Appends JSON with the members of all objects in the order of their names.
-void append_canonical(std::string& out, const JsonView& value) {
-  const char* separator = "";
-  if (value.is_object()) {
-    std::vector<std::pair<std::string_view, JsonView>> members;
-    for (std::size_t i = 0; i < value.num_members(); ++i) {
-      members.emplace_back(value.key(i), value.member(i));
-    }
-    std::ranges::sort(members, {}, [](const auto& member) { return member.first; });
-    out += '{';
-    for (const auto& [name, member] : members) {
-      out += std::exchange(separator, ",");
-      append_json(out, name);
-      out += ':';
-      append_canonical(out, member);
-    }
-    out += '}';
-  } else if (value.is_array()) {
-    out += '[';
-    for (std::size_t i = 0; i < value.num_elements(); ++i) {
-      out += std::exchange(separator, ",");
-      append_canonical(out, value.element(i));
-    }
-    out += ']';
-  } else {
-    value.append_to(out);
-  }
-}
-
+/// Equal for all texts of equal options.
 std::string canonical(std::string_view json) {
   std::string text;
-  append_canonical(text, JsonDocument::parse_borrowed(json, "options", {}).root());
+  JsonDocument::parse_borrowed(json, "options", {})
+      .root()
+      .append_to(text, JsonView::Members::kByName);
   return text;
 }
 
