@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <cstddef>
 #include <span>
 #include <string>
 #include <string_view>
@@ -25,7 +26,14 @@ class WeightNames {
   // NOLINTEND(google-explicit-constructor)
 
   /// The prefix, and the name with the first occurrence of each part renamed, part after part.
-  [[nodiscard]] std::string stored(std::string_view asked) const;
+  [[nodiscard]] std::string stored(std::string_view asked) const {
+    std::string name(asked);
+    for (const RenamedPart& part : renamed_) {
+      const std::size_t at = name.find(part.asked);
+      if (at != std::string::npos) name.replace(at, part.asked.size(), part.stored);
+    }
+    return prefix_ + name;
+  }
 
  private:
   std::string prefix_;
