@@ -3,8 +3,6 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <atomic>
-#include <future>
 #include <list>
 #include <mutex>
 #include <optional>
@@ -12,162 +10,18 @@
 #include <thread>
 #include <utility>
 
-#include "serve/http/reply_stream.h"
+#include "serve/upstream/proxied.h"
 #include "support/expect_error.h"
-#include "support/local_server.h"
 #include "support/temporary_directory.h"
 
 namespace fovea::serve {
 namespace {
 
+using namespace proxied;
 using fovea::test::http_reply;
-using fovea::test::LocalServer;
 using fovea::test::send_text;
 using fovea::test::wait_for_close;
 using testing::HasSubstr;
-
-constexpr const char* kStreamHead =
-    "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n";
-
-/// A chunk of less than 16 bytes.
-std::string chunk(const std::string& text) {
-  return std::string(1, "0123456789abcdef"[text.size()]) + "\r\n" + text + "\r\n";
-}
-
-/// A language model that is healthy and answers all else as it is told.
-class Model {
- public:
-  using Behaviour = std::function<void(int socket)>;
-  explicit Model(Behaviour behaviour, const char* address = "127.0.0.1", std::uint16_t port = 0)
-      : behaviour_(std::move(behaviour)),
-        server_(
-            [this](int socket, const std::string& head) {
-              if (head.starts_with("GET /health ")) {
-                return send_text(socket, http_reply(health, ""));
-              }
-              ++asked;
-              read_body(socket, head);
-              behaviour_(socket);
-            },
-            address, port) {}
-
-  [[nodiscard]] std::string url() const { return server_.url(""); }
-  [[nodiscard]] std::uint16_t port() const { return server_.port(); }
-  std::vector<std::string> heads() { return server_.heads(); }
-
-  std::atomic<int> asked = 0;
-  std::atomic<int> health = 200;
-
- private:
-  static void read_body(int socket, const std::string& head) {
-    const std::size_t at = head.find("Content-Length: ");
-    std::size_t left = at == std::string::npos ? 0 : std::stoul(head.substr(at + 16));
-    for (char byte = 0; left > 0 && recv(socket, &byte, 1, 0) == 1;) --left;
-  }
-
-  Behaviour behaviour_;
-  LocalServer server_;
-};
-
-Model::Behaviour answering(const std::string& bytes) {
-  return [bytes](int socket) { send_text(socket, bytes); };
-}
-const Model::Behaviour kCloses = answering("");
-const Model::Behaviour kHangs = [](int socket) { wait_for_close(socket); };
-const Model::Behaviour kAnswers = answering(http_reply(200, "text", "X-A: 1\r\n"));
-
-UpstreamOptions options_of(std::initializer_list<const Model*> models) {
-  UpstreamOptions options;
-  for (const Model* model : models) options.urls.push_back(model->url());
-  options.health.interval = std::chrono::milliseconds(10);
-  return options;
-}
-
-/// A forwarder that has found all its models up.
-class Proxy {
- public:
-  explicit Proxy(std::initializer_list<const Model*> models) : Proxy(options_of(models)) {}
-  explicit Proxy(const UpstreamOptions& options) : Proxy(options, options.urls.size()) {}
-  Proxy(const UpstreamOptions& options, std::size_t up) : forwarder(options) {
-    wait_for_metric("fovea_llm_up", static_cast<double>(up));
-  }
-  /// Until all samples of a metric together are that.
-  void wait_for_metric(const std::string& name, double value) {
-    for (int i = 0; i < 6000 && metric(name) != value; ++i) {
-      std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    }
-    EXPECT_EQ(metric(name), value) << name;
-  }
-  double metric(const std::string& name) const {
-    MetricsText text({});
-    forwarder.write(text);
-    double sum = 0;
-    for (std::size_t at = 0; (at = text.text().find("\n" + name, at)) != std::string::npos; ++at) {
-      const std::size_t begin = text.text().find(' ', at);
-      sum += std::stod(text.text().substr(begin));
-    }
-    return sum;
-  }
-
-  Forwarder forwarder;
-};
-
-/// A request on its way, and its reply.
-class Sent {
- public:
-  explicit Sent(Proxy& proxy, std::string key = {},
-                std::chrono::milliseconds time = std::chrono::minutes(1)) {
-    Request request;
-    request.method = "POST";
-    request.id = "r1";
-    request.deadline = Clock::now() + time;
-    request.body = std::make_shared<const BodyBytes>("body");
-    const auto exchange = std::make_shared<Exchange>(
-        std::move(request), [this](Reply reply) { reply_.set_value(std::move(reply)); });
-    exchange_ = exchange;
-    ForwardedCall call{.target = "/v1/chat/completions?a=b", .key = std::move(key)};
-    call.body.push_back(body_part(std::string("body")));
-    call.reply_headers = {{"X-Fovea-Rows", "7"}};
-    proxy.forwarder.forward(exchange, std::move(call));
-  }
-
-  void leave() {
-    if (const auto exchange = exchange_.lock()) exchange->leave();
-  }
-  Reply& reply() {
-    if (!got_) got_ = future_.get();
-    return *got_;
-  }
-  std::string header(std::string_view name) {
-    const std::string* const value = find_header(reply().headers, name);
-    return value == nullptr ? "" : *value;
-  }
-  /// The body, and how it has ended.
-  std::string body() {
-    std::string text;
-    for (const BodyPart& part : reply().body) {
-      text.append(reinterpret_cast<const char*>(part.bytes.data()), part.bytes.size());
-    }
-    if (!reply().stream) return text;
-    for (;;) {
-      const ReplyStream::Piece piece = reply().stream->take();
-      text += piece.bytes;
-      if (piece.has_ended) return piece.is_whole ? text : text + " (broken off)";
-      std::this_thread::sleep_for(std::chrono::milliseconds(1));
-    }
-  }
-  std::string code() {
-    const std::string text = body();
-    const std::size_t begin = text.find("\"code\":\"") + 8;
-    return text.substr(begin, text.find('"', begin) - begin);
-  }
-
- private:
-  std::promise<Reply> reply_;
-  std::future<Reply> future_ = reply_.get_future();
-  std::optional<Reply> got_;
-  std::weak_ptr<Exchange> exchange_;
-};
 
 TEST(Forwarder, PassesARequestThereAndTheAnswerBack) {
   Model model(kAnswers);
@@ -276,71 +130,6 @@ TEST(Forwarder, NeverAsksAgainOnceAnAnswerHasBegun) {
   EXPECT_EQ(broken.asked + other.asked, 1);
 }
 
-TEST(Forwarder, EndsAnEventStreamWithTheReason) {
-  Model between(answering(kStreamHead + chunk("data: 1\n\n") + chunk("data: 2\r\n\r\n")));
-  Proxy proxy({&between});
-  EXPECT_THAT(Sent(proxy).body(),
-              testing::MatchesRegex(
-                  "data: 1\n\ndata: 2\r\n\r\ndata: \\{\"error\":.*llm_failed.*\"r1\"\\}\\}\n\n"));
-  Model nothing(answering(kStreamHead));
-  Proxy silent({&nothing});
-  EXPECT_THAT(Sent(silent).body(), testing::StartsWith("data: {\"error\":"));
-  Model within(answering(kStreamHead + chunk("data: 1\n\n") + chunk("data: {")));
-  Proxy cut({&within});
-  EXPECT_EQ(Sent(cut).body(), "data: 1\n\ndata: { (broken off)");
-}
-
-TEST(Forwarder, EndsAnEventStreamThatIsFullWithTheReason) {
-  std::string event(ReplyStream::kCapacity, 'x');
-  event.replace(event.size() - 2, 2, "\n\n");
-  static_assert(ReplyStream::kCapacity == 0x40000);
-  Model breaks(answering(kStreamHead + ("40000\r\n" + event + "\r\n")));
-  Proxy proxy({&breaks});
-  Sent sent(proxy);
-  EXPECT_EQ(sent.reply().status, 200);
-  proxy.wait_for_metric("fovea_llm_in_flight", 0);  // nothing has been taken out of it
-  const std::string body = sent.body();
-  EXPECT_THAT(body.substr(std::min(body.size(), event.size())), HasSubstr("llm_failed"));
-}
-
-TEST(Forwarder, AddsNothingToAnEventStreamOfAKnownLength) {
-  const std::string head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n";
-  Model breaks(answering(head + "Content-Length: 900\r\n\r\ndata: 1\n\n"));
-  Proxy cut({&breaks});
-  EXPECT_EQ(Sent(cut).body(), "data: 1\n\n (broken off)");
-  Model ends(answering(head + "Content-Length: 900\r\n\r\ndata: [DONE]\n\n"));
-  Proxy short_of_it({&ends});
-  EXPECT_EQ(Sent(short_of_it).body(), "data: [DONE]\n\n (broken off)");
-}
-
-TEST(Forwarder, AddsNothingToAnEventStreamWhoseLastEventHasCome) {
-  const std::string first = kStreamHead + chunk("data: 1\n\ndata");
-  Model ends(answering(first + chunk(": [DONE]\n\n")));
-  Proxy done({&ends});
-  EXPECT_EQ(Sent(done).body(), "data: 1\n\ndata: [DONE]\n\n");
-  done.wait_for_metric("fovea_llm_in_flight", 0);
-  Model within(answering(first + chunk(": [DONE]\n")));
-  Proxy cut({&within});
-  EXPECT_EQ(Sent(cut).body(), "data: 1\n\ndata: [DONE]\n (broken off)");
-  Model hangs([&](int socket) {
-    send_text(socket, first + chunk(":[DONE]\r\n\r\n"));
-    wait_for_close(socket);
-  });
-  UpstreamOptions options = options_of({&hangs});
-  options.idle_timeout = std::chrono::milliseconds(50);
-  Proxy late(options);
-  EXPECT_EQ(Sent(late).body(), "data: 1\n\ndata:[DONE]\r\n\r\n");
-}
-
-TEST(Forwarder, AddsNoEventToStreamsThatItDoesNotUnderstand) {
-  Model zipped(
-      answering("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Encoding: gzip\r\n"
-                "Transfer-Encoding: chunked\r\n\r\n" +
-                chunk("x\n\n")));
-  Proxy proxy({&zipped});
-  EXPECT_EQ(Sent(proxy).body(), "x\n\n (broken off)");
-}
-
 TEST(Forwarder, EndsAtTheDeadlineAndAsksNobodyElse) {
   Model one(kHangs);
   Model other(kHangs);
@@ -349,17 +138,6 @@ TEST(Forwarder, EndsAtTheDeadlineAndAsksNobodyElse) {
   EXPECT_EQ(sent.reply().status, 504);
   EXPECT_EQ(sent.code(), "deadline_exceeded");
   EXPECT_EQ(one.asked + other.asked, 1);
-}
-
-TEST(Forwarder, EndsAStreamThatStalls) {
-  Model stalls([](int socket) {
-    send_text(socket, kStreamHead + chunk("data: 1\n\n"));
-    wait_for_close(socket);
-  });
-  UpstreamOptions options = options_of({&stalls});
-  options.idle_timeout = std::chrono::milliseconds(50);
-  Proxy proxy(options);
-  EXPECT_THAT(Sent(proxy).body(), HasSubstr("llm_timeout"));
 }
 
 TEST(Forwarder, EndsWhatTheClientHasLeft) {
@@ -374,20 +152,6 @@ TEST(Forwarder, EndsWhatTheClientHasLeft) {
   sent.leave();
   EXPECT_EQ(sent.code(), "client_closed_request");
   closed.get_future().get();
-}
-
-TEST(Forwarder, EndsAnAnswerThatNobodyReads) {
-  std::promise<void> closed;
-  Model talks([&](int socket) {
-    send_text(socket, kStreamHead + chunk("data: 1\n\n"));
-    wait_for_close(socket);
-    closed.set_value();
-  });
-  Proxy proxy({&talks});
-  Sent sent(proxy);
-  sent.reply().stream.reset();
-  closed.get_future().get();
-  proxy.wait_for_metric("fovea_llm_in_flight", 0);
 }
 
 TEST(Forwarder, SendsAnImageWhereAnotherForwarderSendsIt) {
