@@ -48,7 +48,7 @@ class PreparedWindows {
   [[nodiscard]] bool done() const noexcept { return windows_.empty(); }
   /// The next window, of prepared items; begins with the one after it. @throws as UnitStream::next.
   [[nodiscard]] Window next();
-  /// No more units are wanted of the item of the last window, which was not the last of them.
+  /// Goes on behind the item whose units next() has given: there are no more, or none is wanted.
   void leave_stream();
 
  private:
