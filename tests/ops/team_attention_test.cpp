@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstdlib>
 #include <deque>
+#include <latch>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -122,8 +123,15 @@ class TeamAttention {
         team.flags[other] = reinterpret_cast<TeamFlags*>(members[other].flags.data());
       }
     }
+    std::latch have_context(size_);
     for (std::size_t rank = 0; rank < members.size(); ++rank) {
-      threads.emplace_back([&, rank] { outs[rank] = run(members[rank], way); });
+      threads.emplace_back([&, rank] {
+        // Gives the thread its context, as memory of an engine does. Memory is given back when the
+        // GPU is idle: before a member that shares it waits for this one.
+        (void)f_.device().allocate(1);
+        have_context.arrive_and_wait();
+        outs[rank] = run(members[rank], way);
+      });
     }
     for (std::thread& thread : threads) thread.join();
     if (*reinterpret_cast<const std::uint32_t*>(lost.data()) != 0) return std::nullopt;
@@ -155,7 +163,6 @@ class TeamAttention {
   }
 
   TensorView run(Member& member, Way way) {
-    (void)f_.device().allocate(1);  // gives the thread its context, as memory of an engine does
     Arena arena(member.memory.data(), kArenaBytes);
     ExecContext ctx{*member.stream, f_.device().kernels(), arena, *member.stream};
     ctx.team = &member.team;
