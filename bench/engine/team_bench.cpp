@@ -1,13 +1,14 @@
 // What an image takes that several GPUs compute together.
 //
-//   fovea_bench_team [MODEL [PATCHES [RUNS [fp8]]]]
+//   fovea_bench_team [MODEL [PATCHES [RUNS [MEMBERS [fp8]]]]]
 //
 // MODEL (bench/configs/qwen3_vl_30b_a3b) is loaded with random weights. RUNS (30) forwards of an
-// image of PATCHES (16384), prepared on the host, by teams of 1, 2, 4 and 8 GPUs, rows left where
-// they are. Where there are fewer GPUs up to four members share one: the time of a team is then the
-// work of all members, and says what sharing adds to it. (The streams of more have no queues of
-// their own, and wait for each other.) The last column compares rows with those of one GPU. Says so
-// and ends where there is no GPU.
+// image of PATCHES (16384), prepared on the host, by a team of up to MEMBERS (8) GPUs, rows left
+// where they are: at most 30 by one, then RUNS by each power of two up to MEMBERS. Where there are
+// fewer GPUs up to four members share one: the time of a team is then the work of all members, and
+// says what sharing adds to it. (The streams of more have no queues of their own, and wait for each
+// other.) The last column compares rows with those of one GPU. Says so and ends where there is no
+// GPU.
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
@@ -89,13 +90,13 @@ PreparedItem random_image(const EncoderGraphModel& model, std::int64_t patches) 
   return item;
 }
 
-void run(const std::string& model, std::int64_t patches, int runs, Quantization quantization) {
+void run(const std::string& model, std::int64_t patches, int runs, std::size_t members,
+         Quantization quantization) {
   const std::vector<int> usable = usable_gpus(find_cuda());
   std::printf("| members | GPUs | patches | median, ms | p99 | longest | relative L2 |\n");
   std::printf("|---|---|---|---|---|---|---|\n");
   Embedding alone;
-  for (const std::size_t size : {1, 2, 4, 8}) {
-    if (size > 4 * usable.size()) break;
+  for (std::size_t size = 1; size <= std::min(members, 4 * usable.size()); size *= 2) {
     std::vector<int> gpus;
     for (std::size_t i = 0; i < size; ++i) gpus.push_back(usable[i % usable.size()]);
     TeamOfGpus team(model, gpus, quantization);
@@ -103,7 +104,7 @@ void run(const std::string& model, std::int64_t patches, int runs, Quantization 
     const Embedding rows = team.rows(item);
     if (size == 1) alone = rows;
     std::vector<double> times;
-    for (int i = -3; i < runs; ++i) {
+    for (int i = -3; i < (size == 1 ? std::min(runs, 30) : runs); ++i) {
       const double ms = team.run_ms(item);
       if (i >= 0) times.push_back(ms);
     }
@@ -128,8 +129,9 @@ int main(int argc, char** argv) {
   const auto number = [&](int i, int otherwise) {
     return argc > i ? std::max(1, std::atoi(argv[i])) : otherwise;
   };
-  const bool is_fp8 = argc > 4 && std::strcmp(argv[4], "fp8") == 0;
+  const bool is_fp8 = argc > 5 && std::strcmp(argv[5], "fp8") == 0;
   fovea::run(argc > 1 ? argv[1] : "bench/configs/qwen3_vl_30b_a3b", number(2, 16384), number(3, 30),
+             static_cast<std::size_t>(number(4, 8)),
              is_fp8 ? fovea::Quantization::kFp8 : fovea::Quantization::kNone);
   return 0;
 }
