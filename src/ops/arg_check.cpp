@@ -44,6 +44,10 @@ void check_layer_input(const char* op, const ConstTensorView& x, const PackedLin
               layer.in_features, "], got ", x.shape);
 }
 
+void check_result(const char* op, const TensorView& out, DType dtype, const Shape& shape) {
+  check_tensor(op, "out", out, out.dtype == DType::kF8E4M3 ? out.dtype : dtype, shape);
+}
+
 void check_disjoint(const char* op, const char* name, const ConstTensorView& tensor,
                     const char* other_name, const ConstTensorView& other) {
   const bool overlap =

@@ -18,6 +18,8 @@ void check_activation(const char* op, const char* name, const ConstTensorView& t
 /// What a layer multiplies: [rows, features] in the activation dtype, or quantized where its
 /// weights are.
 void check_layer_input(const char* op, const ConstTensorView& x, const PackedLinear& layer);
+/// A result for a layer to multiply: of `dtype`, or quantized if the caller wants it so.
+void check_result(const char* op, const TensorView& out, DType dtype, const Shape& shape);
 /// No byte belongs to both.
 void check_disjoint(const char* op, const char* name, const ConstTensorView& tensor,
                     const char* other_name, const ConstTensorView& other);

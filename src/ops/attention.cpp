@@ -33,7 +33,7 @@ void check_attention(const char* op, const ExecContext& ctx, const AttentionArgs
   const std::int64_t rows = args.qkv.shape[0];
   const std::int64_t width = args.num_heads * args.head_dim;
   check_tensor(op, "qkv", args.qkv, args.qkv.dtype, {rows, 3 * width});
-  check_tensor(op, "out", args.out, args.qkv.dtype, {rows, width});
+  check_result(op, args.out, args.qkv.dtype, {rows, width});
   check_disjoint(op, "out", args.out, "qkv", args.qkv);
   check_sequences(op, args.sequences, ctx.all_rows(rows));
   FOVEA_CHECK(ctx.team == nullptr || args.num_heads % ctx.team->size == 0, kInvalidArgument, op,
@@ -43,8 +43,10 @@ void check_attention(const char* op, const ExecContext& ctx, const AttentionArgs
 void attention(ExecContext& ctx, const AttentionArgs& args) {
   check_attention("attention", ctx, args);
   if (is_empty(args.sequences)) return;
-  if (ctx.team != nullptr) return attend_in_team(ctx, args);
-  ctx.kernels.attention(ctx.submission(), args);
+  attend_to_rows(ctx, args, ctx.team == nullptr, [&](const AttentionArgs& to_rows) {
+    if (ctx.team != nullptr) return attend_in_team(ctx, to_rows);
+    ctx.kernels.attention(ctx.submission(), to_rows);
+  });
 }
 
 }  // namespace fovea::ops

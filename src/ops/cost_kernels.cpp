@@ -58,6 +58,8 @@ void CostKernels::layer_norm(const Submission&, const ops::LayerNormArgs&) const
 
 void CostKernels::rms_norm(const Submission&, const ops::RmsNormArgs&) const {}
 
+void CostKernels::quantize_rows(const Submission&, ConstTensorView, LiveRows, TensorView) const {}
+
 void CostKernels::activate(const Submission&, const ops::ActivateArgs&) const {}
 
 void CostKernels::gated(const Submission&, const ops::GatedArgs&) const {}
@@ -73,6 +75,10 @@ void CostKernels::attention(const Submission& submission, const ops::AttentionAr
 
 std::size_t CostKernels::attention_workspace(const ops::AttentionArgs& args) const {
   return backend_.attention_workspace(args);
+}
+
+bool CostKernels::quantizes_attention(const ops::AttentionArgs& args) const {
+  return backend_.quantizes_attention(args);
 }
 
 void CostKernels::head_attention(const Submission& submission,

@@ -30,6 +30,8 @@ class CostKernels final : public Kernels {
   void layer_norm(const Submission& submission, const ops::LayerNormArgs& args) const override;
   void rms_norm(const Submission& submission, const ops::RmsNormArgs& args) const override;
   void activate(const Submission& submission, const ops::ActivateArgs& args) const override;
+  void quantize_rows(const Submission& submission, ConstTensorView x, LiveRows rows,
+                     TensorView out) const override;
   void gated(const Submission& submission, const ops::GatedArgs& args) const override;
   void clamp(const Submission& submission, const ops::ClampArgs& args) const override;
   void rope_angles(const Submission& submission, const ops::RopeAnglesArgs& args) const override;
@@ -41,6 +43,7 @@ class CostKernels final : public Kernels {
                        const ops::CrossAttentionArgs& args) const override;
   void prepare_heads(const Submission& submission,
                      const ops::HeadAttentionArgs& args) const override;
+  [[nodiscard]] bool quantizes_attention(const ops::AttentionArgs& args) const override;
   void projected_attention(const Submission& submission,
                            const ops::ProjectedAttentionArgs& args) const override;
   [[nodiscard]] std::optional<std::size_t> team_attention_workspace(

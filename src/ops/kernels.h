@@ -38,6 +38,11 @@ class Kernels {
   virtual void mlp(const Submission& submission, const ops::MlpArgs& args) const = 0;
   virtual void layer_norm(const Submission& submission, const ops::LayerNormArgs& args) const = 0;
   virtual void rms_norm(const Submission& submission, const ops::RmsNormArgs& args) const = 0;
+  /// out[r, c] = x[r, c] / scale[r], rounded to E4M3, with scale[r] = max |x[r, :]| / 448, or 1 for
+  /// a row of zeros. @param out of ops::quantized_tensor(), of the shape of x, which is of the
+  /// activation dtype. A backend without weights of E4M3 has no use for it.
+  virtual void quantize_rows(const Submission& submission, ConstTensorView x, LiveRows rows,
+                             TensorView out) const = 0;
   virtual void activate(const Submission& submission, const ops::ActivateArgs& args) const = 0;
   virtual void gated(const Submission& submission, const ops::GatedArgs& args) const = 0;
   virtual void clamp(const Submission& submission, const ops::ClampArgs& args) const = 0;
@@ -46,6 +51,10 @@ class Kernels {
   /// Bytes that attention() takes from the arena for these shapes; what pointers refer to is not
   /// read. For those who size arenas.
   [[nodiscard]] virtual std::size_t attention_workspace(const ops::AttentionArgs& args) const = 0;
+  /// Whether attention() writes quantized rows for these shapes, and the next two that do more
+  /// before it; what pointers refer to is not read. A team of which this is one member has no more
+  /// than these shapes say.
+  [[nodiscard]] virtual bool quantizes_attention(const ops::AttentionArgs&) const { return false; }
   virtual void cross_attention(const Submission& submission,
                                const ops::CrossAttentionArgs& args) const = 0;
   /// Takes what attention() over attention_args(args) takes.

@@ -9,11 +9,6 @@ namespace fovea::ops {
 
 namespace {
 
-/// The result of x, quantized if the caller wants it so.
-void check_out(const char* op, const TensorView& out, const ConstTensorView& x) {
-  check_tensor(op, "out", out, out.dtype == DType::kF8E4M3 ? DType::kF8E4M3 : x.dtype, x.shape);
-}
-
 void check_residual(const char* op, const ConstTensorView& residual, const TensorView& out,
                     const ConstTensorView& x) {
   if (!residual) return;
@@ -33,7 +28,7 @@ void layer_norm(ExecContext& ctx, const LayerNormArgs& args) {
   const Shape columns{args.x.shape[1]};
   check_tensor(kOp, "weight", args.weight, DType::kF32, columns);
   check_tensor(kOp, "bias", args.bias, DType::kF32, columns);
-  check_out(kOp, args.out, args.x);
+  check_result(kOp, args.out, args.x.dtype, args.x.shape);
   check_residual(kOp, args.residual, args.out, args.x);
   check_epsilon(kOp, args.epsilon);
   if (args.x.shape[0] == 0) return;
@@ -44,7 +39,7 @@ void rms_norm(ExecContext& ctx, const RmsNormArgs& args) {
   constexpr const char* kOp = "rms_norm";
   check_activation(kOp, "x", args.x, 2);
   check_tensor(kOp, "weight", args.weight, DType::kF32, {args.x.shape[1]});
-  check_out(kOp, args.out, args.x);
+  check_result(kOp, args.out, args.x.dtype, args.x.shape);
   check_residual(kOp, args.residual, args.out, args.x);
   check_epsilon(kOp, args.epsilon);
   if (args.x.shape[0] == 0) return;

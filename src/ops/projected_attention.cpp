@@ -69,12 +69,11 @@ void rope_angles(ExecContext& ctx, const RopeAnglesArgs& args) {
 void head_attention(ExecContext& ctx, const HeadAttentionArgs& args) {
   check("head_attention", ctx, args);
   if (is_empty(args.sequences)) return;
-  if (ctx.team != nullptr) {
-    ctx.kernels.prepare_heads(ctx.submission(), args);
-    attend_in_team(ctx, attention_args(args));
-  } else {
-    ctx.kernels.head_attention(ctx.submission(), args);
-  }
+  attend_to_rows(ctx, args, ctx.team == nullptr, [&](const HeadAttentionArgs& to_rows) {
+    if (ctx.team == nullptr) return ctx.kernels.head_attention(ctx.submission(), to_rows);
+    ctx.kernels.prepare_heads(ctx.submission(), to_rows);
+    attend_in_team(ctx, attention_args(to_rows));
+  });
 }
 
 void projected_attention(ExecContext& ctx, const ProjectedAttentionArgs& args) {
@@ -82,10 +81,11 @@ void projected_attention(ExecContext& ctx, const ProjectedAttentionArgs& args) {
   if (is_empty(args.sequences)) return;
   if (ctx.team != nullptr && !ctx.kernels.team_attention_workspace(args, ctx.team->size)) {
     ctx.kernels.linear(ctx.submission(), projection_args(args));
-    head_attention(ctx, head_attention_args(args));
-  } else {
-    ctx.kernels.projected_attention(ctx.submission(), args);
+    return head_attention(ctx, head_attention_args(args));
   }
+  attend_to_rows(ctx, args, true, [&](const ProjectedAttentionArgs& to_rows) {
+    ctx.kernels.projected_attention(ctx.submission(), to_rows);
+  });
 }
 
 }  // namespace fovea::ops

@@ -2,6 +2,7 @@
 
 #include "fovea/tower/ops/linear.h"
 #include "fovea/tower/ops/projected_attention.h"
+#include "ops/kernels.h"
 
 namespace fovea::ops {
 
@@ -68,6 +69,26 @@ void attend_in_team(ExecContext& ctx, const AttentionArgs& args);
           .scale = args.scale,
           .out = args.out,
           .projection_dtype = args.projection_dtype};
+}
+inline const AttentionArgs& attention_args(const AttentionArgs& args) { return args; }
+inline AttentionArgs attention_args(const ProjectedAttentionArgs& args) {
+  return attention_args(head_attention_args(args));
+}
+
+/// Calls compute(args). Where the caller wants quantized rows that the kernels do not write,
+/// args.out is memory of this function then, and the quantization a step of its own.
+/// @param by_kernels whether one function of Kernels computes all of it.
+template <class Args, class Compute>
+void attend_to_rows(ExecContext& ctx, Args args, bool by_kernels, const Compute& compute) {
+  const TensorView out = args.out;
+  if (out.dtype != DType::kF8E4M3 ||
+      (by_kernels && ctx.kernels.quantizes_attention(attention_args(args)))) {
+    return compute(args);
+  }
+  const Arena::Scope scope(ctx.arena);
+  args.out = ctx.arena.tensor(args.qkv.dtype, out.shape);
+  compute(args);
+  ctx.kernels.quantize_rows(ctx.submission(), args.out, args.sequences.rows, out);
 }
 
 }  // namespace fovea::ops

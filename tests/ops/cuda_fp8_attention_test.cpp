@@ -3,6 +3,7 @@
 // with its kernels (cuda_fp8_test.cpp). Skipped where there is no GPU that runs our kernels.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <string>
@@ -11,6 +12,7 @@
 #include "fovea/tower/core/dtype.h"
 #include "ops/cuda_gemm_cases.h"
 #include "ops/projected_attention_steps.h"
+#include "ops/quantized.h"
 #include "support/naive_ops.h"
 #include "support/temporary_directory.h"
 
@@ -54,16 +56,78 @@ class CudaFp8AttentionTest : public ::testing::Test {
     };
     return {f.run(out,
                   [&](ExecContext& ctx) {
-                    ops::attention(ctx,
-                                   {.qkv = x.view(),
-                                    .sequences = {.cu_seqlens = starts.view(), .max_seqlen = rows},
-                                    .num_heads = heads.count,
-                                    .head_dim = heads.dim,
-                                    .scale = heads.scale(),
-                                    .out = out.view(),
-                                    .projection_dtype = DType::kF8E4M3});
+                    ops::attention(ctx, args(heads, x, starts, heads.scale(), out.view()));
                   }),
             naive(rounded), naive(magnitudes)};
+  }
+
+  /// The same numbers of heads as rows of bf16 and as quantized ones.
+  struct BothResults {
+    std::vector<float> bf16;
+    std::vector<float> values;  ///< of quantized rows, not yet multiplied by their scales
+    std::vector<float> scale;
+    std::vector<float> norm;
+  };
+  BothResults attend_to_both(Heads heads, const std::vector<std::int32_t>& lengths, float scale) {
+    OpFixture f = fixture();
+    const std::vector<std::int32_t> cu = offsets(lengths);
+    const std::int64_t rows = cu.back();
+    std::mt19937_64 generator(static_cast<std::uint64_t>(rows * heads.dim));
+    const Tensor x = f.activations({rows, 3 * heads.width()},
+                                   normal_values(generator, rows * 3 * heads.width()));
+    const Tensor starts = f.ints({static_cast<std::int64_t>(cu.size())}, cu);
+    const Tensor plain = f.poisoned({rows, heads.width()});
+    const Shape shape{rows, heads.width()};
+    const Tensor memory = f.bytes(std::vector<std::uint8_t>(ops::quantized_bytes(shape), 0x7f));
+    const TensorView quantized{memory.view().data, DType::kF8E4M3, shape};
+    ExecContext ctx = f.ctx();
+    ops::attention(ctx, args(heads, x, starts, scale, plain.view()));
+    ops::attention(ctx, args(heads, x, starts, scale, quantized));
+    const auto read = [&](const void* from, auto& to) {
+      f.stream().copy(reinterpret_cast<std::byte*>(to.data()), static_cast<const std::byte*>(from),
+                      to.size() * sizeof(to[0]));
+    };
+    BothResults both{.bf16 = f.read(plain),
+                     .scale = std::vector<float>(static_cast<std::size_t>(rows)),
+                     .norm = std::vector<float>(static_cast<std::size_t>(rows))};
+    std::vector<std::uint8_t> bits(both.bf16.size());
+    const ops::QuantizedRows parts = ops::parts_of(quantized);
+    read(parts.values, bits);
+    read(parts.scale, both.scale);
+    read(parts.norm, both.norm);
+    f.stream().synchronize();
+    for (const std::uint8_t value : bits) both.values.push_back(e4m3_to_f32(value));
+    return both;
+  }
+
+  [[nodiscard]] static ops::AttentionArgs args(Heads heads, const Tensor& x, const Tensor& starts,
+                                               float scale, const TensorView& out) {
+    return {.qkv = x.view(),
+            .sequences = {.cu_seqlens = starts.view(), .max_seqlen = x.shape[0]},
+            .num_heads = heads.count,
+            .head_dim = heads.dim,
+            .scale = scale,
+            .out = out,
+            .projection_dtype = DType::kF8E4M3};
+  }
+
+  /// Quantized rows are those of f32 that were rounded to bf16 otherwise, so what rounding is given
+  /// lies within half a step of bf16.
+  static void expect_same_rows(const BothResults& both) {
+    const std::size_t width = both.bf16.size() / both.scale.size();
+    for (std::size_t row = 0; row < both.scale.size(); ++row) {
+      double square = 0;
+      for (std::size_t i = row * width; i < (row + 1) * width; ++i) {
+        const float step = std::abs(both.bf16[i]) / 256;
+        const auto rounded = [&](float value) {
+          return e4m3_to_f32(f32_to_e4m3(value / both.scale[row]));
+        };
+        ASSERT_LE(rounded(both.bf16[i] - step), both.values[i]) << "row " << row;
+        ASSERT_GE(rounded(both.bf16[i] + step), both.values[i]) << "row " << row;
+        square += std::pow(double{both.values[i]} * both.scale[row], 2);
+      }
+      ASSERT_LE(std::sqrt(square), both.norm[row]);
+    }
   }
 
   /// Weights are off by up to 2^-4 where they are rounded and by half of 6 % where 2^f is 1 + f; so
@@ -112,6 +176,29 @@ TEST_F(CudaFp8AttentionTest, LongSequencesLoseLittleInTheSums) {
   expect_close(attend({1, 72}, {3000}, 1.0f));
 }
 
+TEST_F(CudaFp8AttentionTest, QuantizedRowsHaveOneScaleForAll) {
+  for (const std::int64_t dim : {64, 72, 80, 88, 96, 112, 128}) {
+    SCOPED_TRACE(dim);
+    const Heads heads{3, dim};
+    const BothResults both = attend_to_both(heads, {13, 0, 331, 1, 200, 64}, heads.scale());
+    expect_same_rows(both);
+    EXPECT_EQ(both.scale, std::vector<float>(both.scale.size(), 0.25f));
+  }
+}
+
+TEST_F(CudaFp8AttentionTest, QuantizedRowsBehindAnotherKernelHaveScalesOfTheirOwn) {
+  // A scale that is not positive is left to the kernel for bf16.
+  const Heads heads{2, 80};
+  const BothResults both = attend_to_both(heads, {100, 17}, -heads.scale());
+  expect_same_rows(both);
+  for (std::size_t row = 0; row < both.scale.size(); ++row) {
+    float largest = 0;
+    for (std::size_t i = row * 160; i < (row + 1) * 160; ++i)
+      largest = std::max(largest, std::abs(both.bf16[i]));
+    EXPECT_FLOAT_EQ(both.scale[row], largest / kMaxE4M3);
+  }
+}
+
 TEST_F(CudaFp8AttentionTest, NanReachesOnlyItsSequence) {
   OpFixture f = fixture();
   const Heads heads{2, 72};
@@ -124,13 +211,7 @@ TEST_F(CudaFp8AttentionTest, NanReachesOnlyItsSequence) {
   const Tensor starts = f.ints({3}, cu);
   const Tensor out = f.poisoned({50, heads.width()});
   ExecContext ctx = f.ctx();
-  ops::attention(ctx, {.qkv = x.view(),
-                       .sequences = {.cu_seqlens = starts.view(), .max_seqlen = 50},
-                       .num_heads = heads.count,
-                       .head_dim = heads.dim,
-                       .scale = heads.scale(),
-                       .out = out.view(),
-                       .projection_dtype = DType::kF8E4M3});
+  ops::attention(ctx, args(heads, x, starts, heads.scale(), out.view()));
   const std::vector<float> got = f.read(out);
   const auto width = static_cast<std::size_t>(heads.width());
   for (std::size_t i = 0; i < got.size(); ++i)

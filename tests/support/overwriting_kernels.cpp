@@ -53,6 +53,10 @@ class OverwritingKernels final : public Kernels {
     cpu_->rms_norm(s, args);
     overwrite(s, args.rows, args.out);
   }
+  void quantize_rows(const Submission& s, ConstTensorView x, LiveRows rows,
+                     TensorView out) const override {
+    cpu_->quantize_rows(s, x, rows, out);
+  }
   void activate(const Submission& s, const ops::ActivateArgs& args) const override {
     cpu_->activate(s, args);
     overwrite(s, args.rows, args.x);

@@ -53,7 +53,8 @@ void attend(ExecContext& ctx, const Attention& layer, const AttendedRows& rows, 
             ConstTensorView residual, TensorView out) {
   const Arena::Scope scope(ctx.arena);
   const TensorView qkv = ctx.arena.tensor(out.dtype, {x.shape[0], layer.qkv.out_features});
-  const TensorView mixed = ctx.arena.tensor(out.dtype, {x.shape[0], layer.proj.in_features});
+  const ConstTensorView like{nullptr, out.dtype, {x.shape[0], layer.proj.in_features}};
+  const TensorView mixed = ops::input_rows(ctx, layer.proj, like);
   ops::projected_attention(ctx, {.x = x,
                                  .projection = layer.qkv,
                                  .qkv = qkv,

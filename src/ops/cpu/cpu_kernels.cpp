@@ -64,6 +64,9 @@ class CpuKernels final : public Kernels {
     check_f32("rms_norm", args.x);
     cpu::rms_norm(submission.stream, args, kernels_.rows.rms_norm);
   }
+  void quantize_rows(const Submission&, ConstTensorView, LiveRows, TensorView) const override {
+    FOVEA_CHECK(false, kUnsupported, "a CPU has no weights of E4M3 that would read quantized rows");
+  }
   void activate(const Submission& submission, const ops::ActivateArgs& args) const override {
     check_f32("activate", args.x);
     cpu::activate(submission.stream, args, kernels_.rows.activate);

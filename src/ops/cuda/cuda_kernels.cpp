@@ -57,6 +57,10 @@ class CudaKernels final : public Kernels {
   void rms_norm(const Submission& submission, const ops::RmsNormArgs& args) const override {
     cuda::rms_norm(stream_of(submission), args, num_sms_);
   }
+  void quantize_rows(const Submission& submission, ConstTensorView x, LiveRows rows,
+                     TensorView out) const override {
+    cuda::quantize_rows(stream_of(submission), x, rows, ops::parts_of(out), num_sms_);
+  }
   void activate(const Submission& submission, const ops::ActivateArgs& args) const override {
     cuda::activate(stream_of(submission), args, num_sms_);
   }
@@ -74,6 +78,9 @@ class CudaKernels final : public Kernels {
   }
   [[nodiscard]] std::size_t attention_workspace(const ops::AttentionArgs& args) const override {
     return attention_.workspace_bytes(args);
+  }
+  [[nodiscard]] bool quantizes_attention(const ops::AttentionArgs& args) const override {
+    return attention_.quantizes(args);
   }
   void head_attention(const Submission& submission,
                       const ops::HeadAttentionArgs& args) const override {

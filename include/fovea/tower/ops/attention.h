@@ -35,7 +35,8 @@ struct AttentionArgs {
   std::int64_t num_heads;
   std::int64_t head_dim;  ///< multiple of 8
   float scale;            ///< applied to q . k, usually head_dim^-0.5
-  TensorView out;         ///< [rows, num_heads * head_dim], activation dtype; no overlap with qkv
+  TensorView out;         ///< [rows, num_heads * head_dim], activation dtype, or quantized
+                          ///< (input_rows); no overlap with qkv
   /// PackedLinear::dtype of the layer that computed qkv: attention behind 8 bits need not be more
   /// precise than they are. kF32 where there is no such layer.
   DType projection_dtype = DType::kF32;
@@ -55,6 +56,9 @@ struct AttentionArgs {
 /// without scales, and weights whose logarithm is rounded to an eighth of that of 2
 /// (src/ops/cuda/attention/softmax_e4m3.cuh). A row that is not seen has a weight of 0, but takes
 /// part in the scale of values, and a NaN or infinity in it can reach rows that do not see it.
+/// Quantized rows behind a kernel of E4M3 all have the scale 1/4, as a row is between the values
+/// that it is made of: numbers from 2^-8 to 112 keep their precision. Behind another they have the
+/// scales of their largest numbers.
 /// Asynchronous on ctx.stream; safe to capture.
 /// @throws Error(kInvalidArgument) if a shape or dtype does not match the list above, for a
 /// negative prefix_rows, or if qkv or out does not begin at a multiple of 16 bytes on a GPU;

@@ -49,7 +49,7 @@ struct ProjectedAttentionArgs {
   std::int64_t num_heads;
   std::int64_t head_dim;  ///< multiple of 8
   float scale;            ///< applied to q . k, usually head_dim^-0.5
-  TensorView out;         ///< [rows, num_heads * head_dim], activation dtype
+  TensorView out;         ///< [rows, num_heads * head_dim], activation dtype, or quantized
   HeadNorms norms = {};
 };
 
@@ -62,7 +62,8 @@ struct HeadAttentionArgs {
   std::int64_t num_heads;
   std::int64_t head_dim;  ///< multiple of 8
   float scale;            ///< applied to q . k, usually head_dim^-0.5
-  TensorView out;         ///< [rows, num_heads * head_dim], activation dtype; no overlap with qkv
+  TensorView out;         ///< [rows, num_heads * head_dim], activation dtype, or quantized; no
+                          ///< overlap with qkv
   HeadNorms norms = {};
   DType projection_dtype = DType::kF32;  ///< as in AttentionArgs
 };

@@ -11,6 +11,7 @@
 #include "ops/cuda/gemm/hopper/hopper_gemm.h"
 #include "ops/cuda/gemm/linear.h"
 #include "ops/cuda/rowwise/rowwise.h"
+#include "ops/quantized.h"
 #include "ops/steps.h"
 
 namespace fovea::cuda {
@@ -41,6 +42,10 @@ AttentionWork make_work(const ops::AttentionArgs& args, const TeamPlaces& team) 
   work.qkv = const_cast<std::byte*>(args.qkv.data);  // kernels write to it only where they rotate
   work.scale = std::abs(args.scale);
   work.out = args.out.data;
+  if (args.out.dtype == DType::kF8E4M3) {
+    work.out_scale = ops::parts_of(args.out).scale;
+    work.out_norm = ops::parts_of(args.out).norm;
+  }
   work.prefix_rows = static_cast<int>(std::min<std::int64_t>(args.sequences.prefix_rows, INT_MAX));
   // The kernels find the largest score before scaling, which needs a positive scale.
   if (args.scale < 0.0f) work.flip = kBf16SignBits;
@@ -140,6 +145,10 @@ void Attention::run(const Submission& submission, const ops::AttentionArgs& args
 
 std::size_t Attention::workspace_bytes(const ops::AttentionArgs& args) const {
   return workspace_bytes(plan("attention", args));
+}
+
+bool Attention::quantizes(const ops::AttentionArgs& args) const {
+  return plan("attention", args).work.format == HeadFormat::kE4M3;
 }
 
 Attention::Plan Attention::plan(const char* op, const ops::HeadAttentionArgs& args,

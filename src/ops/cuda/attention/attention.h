@@ -28,6 +28,8 @@ class Attention {
   void run(const Submission& submission, const ops::ProjectedAttentionArgs& args) const;
   /// The body of Kernels::attention_workspace.
   [[nodiscard]] std::size_t workspace_bytes(const ops::AttentionArgs& args) const;
+  /// The body of Kernels::quantizes_attention: where the Hopper kernel multiplies E4M3.
+  [[nodiscard]] bool quantizes(const ops::AttentionArgs& args) const;
   /// The body of Kernels::team_attention_workspace: there is a way where the Hopper kernels both
   /// pack and attend. Members then store heads in the memory of each other as their GEMMs end, and
   /// results as their attention does.

@@ -30,6 +30,7 @@
 #include "ops/cuda/common/packed_heads.h"
 #include "ops/cuda/ptx/ptx.cuh"
 #include "ops/cuda/ptx/wgmma.cuh"
+#include "ops/cuda/rowwise/quantize.cuh"
 
 namespace fovea::cuda::hopper_attention {
 
@@ -85,11 +86,62 @@ __device__ void start_values(const typename P::Weights& p, const std::byte* valu
 
 /// Where the results for a row of the batch go: to the member of the team that has it.
 template <class P>
-__device__ __nv_bfloat16* result_row(const AttentionWork& w, int row) {
-  const int member = w.team.size == 1 ? 0 : row / w.team.rows;
-  const int width = w.num_heads * P::kDim;  // of this member's heads
-  return reinterpret_cast<__nv_bfloat16*>(w.team.at(member, w.out)) +
-         (std::int64_t{row - member * w.team.rows} * w.team.size + w.team.rank) * width;
+struct ResultRow {
+  int member;
+  int row;             ///< of this member
+  std::int64_t first;  ///< element of `out` with which the row of the first of these heads begins
+
+  __device__ ResultRow(const AttentionWork& w, int batch_row)
+      : member(w.team.size == 1 ? 0 : batch_row / w.team.rows),
+        row(batch_row - member * w.team.rows),
+        first((std::int64_t{row} * w.team.size + w.team.rank) * w.num_heads * P::kDim) {}
+};
+
+/// Stores the numbers of row `r` of the two that a lane has, times `factor`, where it is `valid`.
+template <class P>
+__device__ void store_bf16(const AttentionWork& w, const typename P::Out& values, int r,
+                           float factor, bool valid, const ResultRow<P>& to, int head) {
+  if (!valid) return;
+  const int lane = lane_index();
+  auto* const out =
+      reinterpret_cast<__nv_bfloat16*>(w.team.at(to.member, w.out)) + to.first + head * P::kDim;
+#pragma unroll
+  for (int n = 0; n < P::kDim / 8; ++n) {
+    *reinterpret_cast<std::uint32_t*>(out + n * 8 + lane % 4 * 2) =
+        pack_bf16(values[n][2 * r] * factor, values[n][2 * r + 1] * factor);
+  }
+}
+
+/// The same as part of a quantized row. All lanes of a warp call it.
+template <class P>
+__device__ void store_quantized(const AttentionWork& w, const typename P::Out& values, int r,
+                                float factor, bool valid, const ResultRow<P>& to, int head) {
+  constexpr int kBlocks = P::kDim / 8;
+  factor *= 1.0f / kQuantizedResultScale;
+  const auto pair = [&](int n) -> std::uint32_t {
+    return pack_e4m3(values[n][2 * r] * factor, values[n][2 * r + 1] * factor);
+  };
+  const int lane = lane_index();
+  const bool is_odd = lane % 2 != 0;
+  std::byte* const out =
+      w.team.at(to.member, w.out) + to.first + head * P::kDim + lane % 4 / 2 * 4 + (is_odd ? 8 : 0);
+#pragma unroll
+  for (int n = 0; n < kBlocks; n += 2) {
+    // Two lanes have four neighbouring numbers of each block: one stores those of the first block,
+    // the other those of the second.
+    const std::uint32_t left = pair(n);
+    const std::uint32_t right = n + 1 < kBlocks ? pair(n + 1) : 0;
+    const std::uint32_t other = __shfl_xor_sync(kAllLanes, is_odd ? left : right, 1);
+    if (valid && (n + 1 < kBlocks || !is_odd)) {
+      *reinterpret_cast<std::uint32_t*>(out + n * 8) =
+          is_odd ? other | right << 16 : left | other << 16;
+    }
+  }
+  if (valid && head == 0 && w.team.rank == 0 && lane % 4 == 0) {
+    const auto width = static_cast<float>(w.team.size * w.num_heads * P::kDim);
+    w.team.at(to.member, w.out_scale)[to.row] = kQuantizedResultScale;
+    w.team.at(to.member, w.out_norm)[to.row] = kQuantizedResultScale * kMaxE4M3 * sqrtf(width);
+  }
 }
 
 /// Divides the 16 rows of a warp, which begin at `first_row` of the batch, by their sums of weights
@@ -97,20 +149,22 @@ __device__ __nv_bfloat16* result_row(const AttentionWork& w, int row) {
 template <class P>
 __device__ void store_rows(const AttentionWork& w, const typename P::Out& values, int first_row,
                            int lead, int valid_rows, int head) {
-  const int lane = static_cast<int>(threadIdx.x) % kWarp;
+  const int lane = lane_index();
 #pragma unroll
   for (int r = 0; r < 2; ++r) {
     // The sum is column 0 of its block, which the first lane of four holds.
     const float sum = __shfl_sync(kAllLanes, values[P::kDim / 8][2 * r], lane / 4 * 4);
     const float inverse = 1.0f / sum;
     const int row = lane / 4 + 8 * r;
-    if (row < lead || row >= valid_rows) continue;
-    __nv_bfloat16* const out = result_row<P>(w, first_row + row) + head * P::kDim;
-#pragma unroll
-    for (int n = 0; n < P::kDim / 8; ++n) {
-      *reinterpret_cast<std::uint32_t*>(out + n * 8 + lane % 4 * 2) =
-          pack_bf16(values[n][2 * r] * inverse, values[n][2 * r + 1] * inverse);
+    const bool valid = row >= lead && row < valid_rows;
+    const ResultRow<P> to(w, first_row + row);
+    if constexpr (P::kE4M3) {
+      if (w.out_scale != nullptr) {
+        store_quantized<P>(w, values, r, inverse, valid, to, head);
+        continue;
+      }
     }
+    store_bf16<P>(w, values, r, inverse, valid, to, head);
   }
 }
 

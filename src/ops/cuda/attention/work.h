@@ -17,10 +17,18 @@ struct AttentionWork : PackedHeads {
   std::uint32_t flip = 0;  ///< bits to invert in one of them: the signs, for a negative scale
   /// [rows, num_heads, head_dim] bf16. Of a team: [team.rows, team.size, num_heads, head_dim]
   std::byte* out = nullptr;
+  /// If there are both, out is values of quantized rows (ops/quantized.h), of which these are the
+  /// scales and the norms. Behind heads of E4M3 alone.
+  float* out_scale = nullptr;
+  float* out_norm = nullptr;
   int prefix_rows = INT_MAX;  ///< ops::Sequences::prefix_rows; the portable kernel alone reads it
 };
 
 inline constexpr int kMaxAttentionHeadDim = 128;
+/// The scale of all rows of a quantized result. A row lies between the values that it is made of,
+/// and so has no number that they have not; they are added up before a scale of their row could be
+/// known. So numbers from 2^-8 to 112 keep their precision, larger ones become 112.
+inline constexpr float kQuantizedResultScale = 0.25f;
 inline constexpr std::uint32_t kBf16SignBits = 0x80008000u;  ///< of a pair
 
 /// Any head dim up to 128 and any mask, with the tensor-core instructions of every GPU since
