@@ -32,7 +32,10 @@ constexpr int kFp8ToFp8 = 2;
 const std::vector<Kernel>& fp8_kernels() {
   static const std::vector<Kernel> all{{.name = "fp8 64x64"},
                                        {.name = "fp8 128x64 by 2x1"},
+                                       {.name = "fp8 128x72 by 1x2"},
                                        {.name = "fp8 128x128 by 2x1"},
+                                       {.name = "fp8 128x144 by 2x1"},
+                                       {.name = "fp8 192x144 by 1x2"},
                                        {.name = "fp8 192x192 by 1x2"},
                                        {.name = "fp8 128x144 by 2x1 alternating"},
                                        {.name = "fp8 64x32 split", .splits = {2, 3}},

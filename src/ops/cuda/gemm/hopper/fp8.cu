@@ -15,8 +15,14 @@ constexpr HopperGemmKernel kFp8Kernels[] = {
     kernel_of<ToBf16<Schedule::kCooperative, Tile<1, 64, 64>, 6>>("fp8 64x64"),
     kernel_of<ToBf16<Schedule::kCooperative, Tile<2, 64, 64>, 8, ClusterTiles<2, 1>>>(
         "fp8 128x64 by 2x1"),
+    kernel_of<ToBf16<Schedule::kCooperative, Tile<2, 64, 72>, 7, ClusterTiles<1, 2>>>(
+        "fp8 128x72 by 1x2"),
     kernel_of<ToBf16<Schedule::kCooperative, Tile<2, 64, 128>, 6, ClusterTiles<2, 1>>>(
         "fp8 128x128 by 2x1"),
+    kernel_of<ToBf16<Schedule::kCooperative, Tile<2, 64, 144>, 5, ClusterTiles<2, 1>>>(
+        "fp8 128x144 by 2x1"),
+    kernel_of<ToBf16<Schedule::kCooperative, Tile<3, 64, 144>, 4, ClusterTiles<1, 2>>>(
+        "fp8 192x144 by 1x2"),
     kernel_of<ToBf16<Schedule::kCooperative, Tile<3, 64, 192>, 4, ClusterTiles<1, 2>>>(
         "fp8 192x192 by 1x2"),
     kernel_of<ToBf16<Schedule::kPingpong, Tile<2, 128, 144>, 5, ClusterTiles<2, 1>>>(
