@@ -159,7 +159,7 @@ Timing time_product(Bench& bench, const Product& p, std::int64_t rows, double se
 
 /// The line that makes `kernel` compute a recorded product.
 std::string choice_line(const Product& p, std::int64_t rows, const std::string& kernel) {
-  return cat(rows, " 0 ", p.in_features, ' ', p.out_features, ' ', p.out_features, ' ',
+  return cat(rows, ' ', p.in_features, ' ', p.out_features, ' ', p.out_features, ' ',
              static_cast<int>(p.activation), " 1 ", p.residual ? 1 : 0, ' ', p.head_dim, ' ',
              (p.is_fp8 ? 1 : 0) + (p.is_mlp ? 1 : 0), " 16 own 1 ", kernel,
              p.head_dim > 0 ? ", heads of 72" : "", '\n');
