@@ -196,7 +196,7 @@ double reply_factor(const OutputOptions& options) {
   constexpr double kArchive = 1 + kBase64;               // the archive, then its text
   if (options.rows.pooling != Pooling::kNone) return 0;  // a vector beside all its rows
   double factor = copies_rows(options.rows) ? 1 : 0;
-  if (options.format == ReplyFormat::kJson) factor += 4;  // at most 16 characters for 4 bytes
+  if (options.format == ReplyFormat::kJson) factor += kJsonNumberBytes / 4;
   if (options.format == ReplyFormat::kBase64) factor += kBase64;
   if (options.format == ReplyFormat::kTorch) factor += kArchive;
   if (options.format == ReplyFormat::kSafetensors && options.naming == TensorNaming::kHf)

@@ -32,6 +32,10 @@ struct RowOptions {
   ByteOrder order = ByteOrder::kLittle;
 };
 
+/// Characters that a number of rows has in JSON, at most but for some beyond 1e12: a sign, nine
+/// digits, a point, an exponent, a comma.
+inline constexpr double kJsonNumberBytes = 16;
+
 /// Numbers ready to be sent: row-major, one element after the other.
 struct RowTensor {
   std::vector<std::int64_t> shape;  ///< [rows, columns], or [columns] of a pooled item

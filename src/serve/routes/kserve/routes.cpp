@@ -188,9 +188,8 @@ Reply model_stats(const Service& service) {
 
 /// Bytes of a reply per byte of the rows that the engine makes, beyond these.
 double reply_factor(const InferRequest& request, const RowOptions& rows) {
-  constexpr double kNumberBytes = 14;  // of text, with its comma
   if (rows.pooling != Pooling::kNone || rows.type != ElementType::kFloat32) return 0;
-  return static_cast<double>(rows_as_json(request)) * kNumberBytes / 4;
+  return static_cast<double>(rows_as_json(request)) * kJsonNumberBytes / 4;
 }
 
 EncodeCall read_call(const Encoder& encoder, const Request& http, const PathArguments& names) {

@@ -62,12 +62,11 @@ RouteText text_of(EmbeddingRoute route) {
 
 /// Bytes of a reply per byte of the rows that the engine makes, beyond these.
 double reply_factor(const EmbeddingRequest& request) {
-  constexpr double kNumberBytes = 14;  // of text, with its comma
   if (request.rows.pooling != Pooling::kNone) return 0;
   const auto row_bytes = static_cast<double>(size_of(element_type(engine_dtype(request.rows))));
   const auto bytes = static_cast<double>(size_of(request.form.type));
   switch (request.form.encoding) {
-    case VectorEncoding::kFloat: return kNumberBytes / row_bytes;
+    case VectorEncoding::kFloat: return kJsonNumberBytes / row_bytes;
     case VectorEncoding::kBase64: return (1 + 4.0 / 3) * bytes / row_bytes;
     case VectorEncoding::kBytes:
     case VectorEncoding::kBytesOnly: break;
