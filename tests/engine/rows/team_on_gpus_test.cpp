@@ -12,11 +12,13 @@
 #include <vector>
 
 #include "checkpoint/hf_config.h"
+#include "core/check.h"
 #include "device/cuda_plugin.h"
 #include "engine/backend.h"
 #include "engine/cached/noise.h"
 #include "engine/diagnostics/compare.h"
 #include "engine/replicas/group_session.h"
+#include "engine/rows/gpu_room.h"
 #include "fovea/fovea.h"
 #include "fovea/tower/checkpoint/weight_source.h"
 #include "graph/team_table.h"
@@ -59,6 +61,23 @@ TEST(TeamOnGpus, HasTheRowsOfOneGpu) {
       }
     }
   }
+}
+
+TEST(TeamOnGpus, RowsGoToEitherGpu) {
+  if (!has_two_gpus()) GTEST_SKIP() << "needs two GPUs";
+  Engine both = load_team("qwen3_vl", "cuda:0,cuda:1");
+  const MediaItem item = test::noise(1024, 1024, 1);
+  const EncodeOptions how{.dtype = RowDType::kFloat32};
+  const Embedding expected = both.encode({&item, 1}, how)[0];
+  for (const int gpu : {0, 1, 0}) {
+    const Backend backend = make_backend(cat("cuda:", gpu));
+    const auto stream = backend.device->adopt_stream(gpu, nullptr);
+    const test::GpuRoom room(*backend.device, gpu, expected.rows, expected.width,
+                             RowDType::kFloat32, 8);
+    (void)both.encode({&item, 1}, {&room.block(), 1}, {.device = gpu}, how);
+    room.expect_rows(expected, *stream);
+  }
+  EXPECT_EQ(both.stats().miss_reasons.at("team"), 4);
 }
 
 /// As in tests/ops/team_attention_test.cpp.
