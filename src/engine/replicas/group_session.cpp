@@ -2,6 +2,7 @@
 #include "engine/replicas/group_session.h"
 
 #include <algorithm>
+#include <atomic>
 #include <exception>
 #include <functional>
 #include <optional>
@@ -71,21 +72,33 @@ std::vector<TowerItem> GroupSession::take_large(std::vector<TowerItem>& items) c
 void GroupSession::begin_in_team(const TowerItem& item, const EncodeOptions& how,
                                  TeamTable& table) {
   SharedItem* const rows = item.target.result == nullptr ? nullptr : &share_rows(item);
+  const auto part_of = [&](const TeamPart& part) {
+    const ItemShare share{.units = {0, 1}, .counts = part.rank == 0, .part = part};
+    return rows == nullptr ? TowerItem{.prepared = item.prepared, .share = share}
+                           : rows->add(*item.prepared, share);
+  };
   std::vector<TowerItem> parts;
-  for (int rank = 0; rank < table.size(); ++rank) {
-    const ItemShare share{.units = {0, 1}, .counts = rank == 0, .part = {rank, table.size()}};
-    parts.push_back(rows == nullptr ? TowerItem{.prepared = item.prepared, .share = share}
-                                    : rows->add(*item.prepared, share));
-  }
+  for (int rank = 0; rank < table.size(); ++rank) parts.push_back(part_of({rank, table.size()}));
+  std::atomic<int> begun = 0;
   table.open();
-  for_each_rank([&](std::size_t rank) {
-    try {
-      sessions_[rank]->begin({&parts[rank], 1}, how, &table);
-    } catch (...) {
-      table.leave();
-      throw;
-    }
-  });
+  try {
+    for_each_rank([&](std::size_t rank) {
+      try {
+        sessions_[rank]->begin({&parts[rank], 1}, how, &table);
+        ++begun;
+      } catch (...) {
+        table.leave();
+        throw;
+      }
+    });
+  } catch (const Error& error) {
+    if (error.code() != ErrorCode::kUnavailable || begun > 0) throw;
+    // All waited in vain and none has failed: one came late. It will not be late for itself.
+    if (rows != nullptr) rows->forget_shares();
+    TowerItem whole = part_of({});
+    whole.share = {};
+    sessions_.front()->begin({&whole, 1}, how);
+  }
 }
 
 SharedItem& GroupSession::share_rows(const TowerItem& item) {

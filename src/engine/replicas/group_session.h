@@ -32,7 +32,8 @@ class GroupSession {
   /// while these rows leave the devices (ReplicaSession::begin). Where items are packed by units,
   /// those that cost much are shared by all replicas (cut_items), but for those that a cache keeps
   /// on a device. Large units that are left when every replica has got equally many are computed by
-  /// all replicas together, if nobody else wants one (ReplicaGroup::take_team).
+  /// all replicas together, if nobody else wants one (ReplicaGroup::take_team), or by the first if
+  /// they wait for each other in vain.
   /// @throws Error of the first replica, in their order, that failed; with several replicas its
   /// message names it. All replicas have ended by then, and are usable afterwards. Call abandon()
   /// then; targets are in part as they were.

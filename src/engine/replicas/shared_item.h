@@ -25,6 +25,8 @@ class SharedItem {
   /// @param prepared the item, or these units of it. @param share units of the item, or a part of
   /// one.
   [[nodiscard]] TowerItem add(const PreparedItem& prepared, const ItemShare& share);
+  /// Takes back the shares that were added: their towers have ended without rows.
+  void forget_shares() noexcept { parts_.clear(); }
   /// To be called when all shares that were added have begun: ends the store of their rows.
   void end_store();
   /// To be called when the rows of all shares are there.

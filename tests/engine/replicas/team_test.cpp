@@ -2,14 +2,26 @@
 // number of members, the family and where rows go.
 #include <gtest/gtest.h>
 
+#include <array>
+#include <atomic>
+#include <memory>
+#include <random>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
+#include "checkpoint/hf_config.h"
+#include "engine/backend.h"
 #include "engine/cached/noise.h"
+#include "engine/replicas/group_session.h"
 #include "fovea/fovea.h"
+#include "fovea/tower/checkpoint/weight_source.h"
+#include "graph/team_table.h"
+#include "models/load_model.h"
 #include "support/expect_error.h"
 #include "support/golden.h"
+#include "support/property.h"
 #include "support/temporary_directory.h"
 
 namespace fovea {
@@ -186,6 +198,73 @@ TEST(Team, AMemberThatCannotGoOnEndsTheCallOfAll) {
     }
     expect_same(two.encode({&image, 1})[0], before);
   }
+}
+
+/// Two replicas of the tiny Qwen3-VL as an engine has them, with the table where they meet at hand.
+class TwoReplicas {
+ public:
+  TwoReplicas() {
+    const std::string folder = test::golden_folder("qwen3_vl", "golden.safetensors");
+    const checkpoint::HfConfig files = checkpoint::read_hf_config(folder);
+    std::vector<std::unique_ptr<Replica>> replicas;
+    for (Backend& backend : backends_) {
+      const auto stream = backend.device->create_copy_stream();
+      models_.push_back(
+          load_model(files, {}, checkpoint::WeightSource::open(folder), *backend.device, *stream));
+      replicas.push_back(
+          std::make_unique<Replica>(*models_.back(), *backend.device, GraphManagerOptions{}));
+    }
+    group_ = std::make_unique<ReplicaGroup>(std::move(replicas), 1);
+    group_->for_each([](Replica& replica) { replica.graphs().capture(); });
+    session_ = std::make_unique<GroupSession>(*group_);
+  }
+
+  [[nodiscard]] PreparedItem random_image() const {
+    PreparedItem item{.plan = models_.front()->processor().plan_image(512, 384)};
+    std::mt19937 random(1);
+    item.pixels = test::random_bytes(item.plan.pixel_bytes, random);
+    return item;
+  }
+  [[nodiscard]] TeamTable& table() { return *group_->take_team().get(); }
+  Embedding encode(const PreparedItem& item) {
+    Embedding rows;
+    const TowerItem all{&item, {&rows}};
+    session_->begin({&all, 1}, {});
+    session_->finish();
+    return rows;
+  }
+  [[nodiscard]] std::vector<ReplicaStats> stats() const { return group_->stats(); }
+
+ private:
+  std::array<Backend, 2> backends_{make_backend("cpu"), make_backend("cpu")};
+  std::vector<std::unique_ptr<EncoderGraphModel>> models_;
+  std::unique_ptr<ReplicaGroup> group_;
+  std::unique_ptr<GroupSession> session_;
+};
+
+TEST(Team, AnImageThatMembersWaitForInVainIsComputedByOne) {
+  TwoReplicas two;
+  const PreparedItem image = two.random_image();
+  const Embedding expected = two.encode(image);
+  EXPECT_EQ(expected.graph, GraphUse::kMiss);
+  TeamTable& table = two.table();
+  std::atomic<bool> has_ended = false;
+  std::thread late([&] {
+    while (!has_ended) table.leave();
+  });
+  const Embedding got = two.encode(image);
+  has_ended = true;
+  late.join();
+  EXPECT_EQ(got.graph, GraphUse::kHit) << "a graph has a whole image";
+  EXPECT_EQ(got.rows, expected.rows);
+  EXPECT_EQ(got.data, expected.data);
+  const auto alone_and_together = [&] {
+    const Stats& first = two.stats()[0].stats;
+    return std::pair(first.graph_hits, first.miss_reasons.at("team"));
+  };
+  EXPECT_EQ(alone_and_together(), std::pair(std::int64_t{1}, std::int64_t{1}));
+  EXPECT_EQ(two.encode(image).data, expected.data);
+  EXPECT_EQ(alone_and_together(), std::pair(std::int64_t{1}, std::int64_t{2})) << "a new team";
 }
 
 }  // namespace
