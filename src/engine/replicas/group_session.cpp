@@ -78,6 +78,7 @@ void GroupSession::begin_in_team(const TowerItem& item, const EncodeOptions& how
                            : rows->add(*item.prepared, share);
   };
   std::vector<TowerItem> parts;
+  parts.reserve(sessions_.size());
   for (int rank = 0; rank < table.size(); ++rank) parts.push_back(part_of({rank, table.size()}));
   std::atomic<int> begun = 0;
   table.open();

@@ -136,7 +136,8 @@ Reply raw_reply(const OutputOptions& options, const EncodeReplyHead& head,
                         .order = options.rows.order,
                         .dtype_name = std::string(to_string(options.rows.type)),
                         .endianness = options.rows.order == ByteOrder::kBig ? "big" : "little"};
-  return bytes_reply(form, {head, "encoding", rows_of(items)}, all, kInsteadOfText);
+  const ReplyHead& of_all = head;
+  return bytes_reply(form, {of_all, "encoding", rows_of(items)}, all, kInsteadOfText);
 }
 
 Reply formatted(const OutputOptions& options, const EncodeReplyHead& head,
