@@ -51,9 +51,9 @@ class Kernels {
   /// Bytes that attention() takes from the arena for these shapes; what pointers refer to is not
   /// read. For those who size arenas.
   [[nodiscard]] virtual std::size_t attention_workspace(const ops::AttentionArgs& args) const = 0;
-  /// Whether attention() writes quantized rows for these shapes, and the next two that do more
-  /// before it; what pointers refer to is not read. A team of which this is one member has no more
-  /// than these shapes say.
+  /// Whether attention() for these shapes writes quantized rows, and head_attention() and
+  /// projected_attention(), which do more before it; what pointers refer to is not read. What holds
+  /// for the rows of one member holds for a team, which has more.
   [[nodiscard]] virtual bool quantizes_attention(const ops::AttentionArgs&) const { return false; }
   virtual void cross_attention(const Submission& submission,
                                const ops::CrossAttentionArgs& args) const = 0;

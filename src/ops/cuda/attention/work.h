@@ -25,9 +25,9 @@ struct AttentionWork : PackedHeads {
 };
 
 inline constexpr int kMaxAttentionHeadDim = 128;
-/// The scale of all rows of a quantized result. A row lies between the values that it is made of,
-/// and so has no number that they have not; they are added up before a scale of their row could be
-/// known. So numbers from 2^-8 to 112 keep their precision, larger ones become 112.
+/// The scale of all rows of a quantized result, known before they are: a row lies between the
+/// values that it is made of, which are E4M3 themselves. Numbers from 2^-8 to 112 keep their
+/// precision, larger ones become 112.
 inline constexpr float kQuantizedResultScale = 0.25f;
 inline constexpr std::uint32_t kBf16SignBits = 0x80008000u;  ///< of a pair
 
