@@ -71,10 +71,7 @@ void TeamTable::leave() noexcept {
   changed_.notify_all();
 }
 
-void TeamTable::throw_if_lost() const {
-  FOVEA_CHECK(!is_lost(), kUnavailable,
-              "a device of those that compute an image together could not go on");
-}
+void TeamTable::throw_if_lost() const { FOVEA_CHECK(!is_lost(), kUnavailable, kLostMember); }
 
 void TeamTable::check() {
   throw_if_lost();

@@ -95,7 +95,8 @@ void CpuStream::meet(const Team& team) {
   for (int member = 0; member < team.size; ++member) {
     const Word arrived(own.arrived[static_cast<std::size_t>(member)]);
     for (int looks = 0; static_cast<std::int32_t>(arrived.load() - meeting) < 0; ++looks) {
-      if (Word(*team.is_lost).load() != 0) return;
+      // A member that went on would read memory that the others write.
+      FOVEA_CHECK(Word(*team.is_lost).load() == 0, kUnavailable, kLostMember);
       if (looks < kYields) {
         std::this_thread::yield();
       } else {

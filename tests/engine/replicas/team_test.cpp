@@ -259,7 +259,7 @@ TEST(Team, AnImageThatMembersWaitForInVainIsComputedByOne) {
   EXPECT_EQ(got.rows, expected.rows);
   EXPECT_EQ(got.data, expected.data);
   const auto alone_and_together = [&] {
-    const Stats& first = two.stats()[0].stats;
+    const Stats first = two.stats()[0].stats;
     return std::pair(first.graph_hits, first.miss_reasons.at("team"));
   };
   EXPECT_EQ(alone_and_together(), std::pair(std::int64_t{1}, std::int64_t{1}));

@@ -100,6 +100,7 @@ class FOVEA_API Stream {
   /// Every member calls it equally often. A wait ends in vain when Team::is_lost says so, on a GPU
   /// also after Team::timeout_ms: a member is lost then, what the team computes is not to be used,
   /// and later calls do not wait. Not to be captured.
+  /// @throws Error(kUnavailable) of such a wait on a CPU.
   virtual void meet(const Team& team) = 0;
   /// Whether everything submitted so far has run, or failed. Does not wait.
   [[nodiscard]] virtual bool is_idle() const = 0;

@@ -17,6 +17,10 @@ struct TeamFlags {
   std::uint32_t is_lost;   ///< not 0: this member waits no more
 };
 
+/// What Error(kUnavailable) says where a member is lost.
+inline constexpr const char* kLostMember =
+    "a device of those that compute an image together could not go on";
+
 /// The tokens of a unit that one member of a team computes: members have equally many, one after
 /// the other, but for the last ones, which have what is left.
 struct TeamPart {
