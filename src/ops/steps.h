@@ -70,8 +70,9 @@ void attend_in_team(ExecContext& ctx, const AttentionArgs& args);
           .out = args.out,
           .projection_dtype = args.projection_dtype};
 }
-inline const AttentionArgs& attention_args(const AttentionArgs& args) { return args; }
-inline AttentionArgs attention_args(const ProjectedAttentionArgs& args) {
+/// That of the other two ops, for attend_to_rows().
+[[nodiscard]] inline const AttentionArgs& attention_args(const AttentionArgs& args) { return args; }
+[[nodiscard]] inline AttentionArgs attention_args(const ProjectedAttentionArgs& args) {
   return attention_args(head_attention_args(args));
 }
 

@@ -97,7 +97,7 @@ void GroupSession::begin_in_team(const TowerItem& item, const EncodeOptions& how
     // All waited in vain and none has failed: one came late. It will not be late for itself.
     if (rows != nullptr) rows->forget_shares();
     TowerItem whole = part_of({});
-    whole.share = {};
+    whole.share = {};  // an item like any other; its rows go where those of the parts would
     sessions_.front()->begin({&whole, 1}, how);
   }
 }
