@@ -104,10 +104,15 @@ template <class Struct, class Value>
   return flag;
 }
 
-/// Names of the values of an enum, as users write them, in the order of the enumerators, which
-/// count from 0. Every enum that is the type of an option has a specialisation.
+/// What an enum without names has: no definition, so that to use it does not compile.
 template <class Enum>
-inline constexpr std::array<std::string_view, 0> kValueNames{};
+struct NoValueNames;
+
+/// Names of the values of an enum, as users write them, in the order of the enumerators, which
+/// count from 0. Every enum that is the type of an option has a specialisation; to ask for its
+/// names takes the header that has it.
+template <class Enum>
+inline constexpr NoValueNames<Enum> kValueNames{};
 
 /// Another name of a value, as in "bf16" for "bfloat16".
 struct ValueAlias {

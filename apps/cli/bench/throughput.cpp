@@ -11,6 +11,7 @@
 #include "flags/flags.h"
 #include "fovea/diagnostics.h"
 #include "fovea/engine.h"
+#include "fovea/option_table.h"
 #include "fovea/version.h"
 #include "inputs.h"
 #include "output_file.h"
