@@ -163,10 +163,10 @@ struct EngineOptions {
   int data_parallel_size = 0;
   /// An image of at least so many patches is computed by all replicas together, where a call
   /// leaves the others nothing to do: each has a part of the rows, and of the heads in attention.
-  /// Of replicas that reach the memory of each other, at most 8, that divide the heads of a tower
-  /// whose rows meet in attention alone; others take whole images, however large. 0: all do
+  /// Of replicas on CPUs, or on GPUs that NVLink connects, at most 8, that divide the heads of a
+  /// tower whose rows meet in attention alone; others take whole images, however large. 0: all do
   /// (docs/ranks.md, "One image on several devices").
-  std::int64_t team_patches = 0;
+  std::int64_t team_patches = 3072;
   int num_threads = 0;  ///< CPU threads for math and decoding; 0: all that this process may use
   /// Decode images in so many processes of their own, and videos in as many: a file that crashes a
   /// decoder, or makes it hang or take all memory, costs its item (docs/decode_processes.md). Needs

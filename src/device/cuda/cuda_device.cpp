@@ -90,9 +90,14 @@ class CudaDevice final : public Device {
     if (gpu == nullptr) return false;
     if (gpu->index_ == index_) return true;
     const DeviceGuard guard(index_);
-    int can = 0;
-    FOVEA_CUDA_CHECK(cudaDeviceCanAccessPeer(&can, index_, gpu->index_));
-    if (can == 0) return false;
+    // Atomics of a peer are native where NVLink connects the two. Over PCIe a team would be slower
+    // than one GPU.
+    for (const auto attribute :
+         {cudaDevP2PAttrAccessSupported, cudaDevP2PAttrNativeAtomicSupported}) {
+      int has = 0;
+      FOVEA_CUDA_CHECK(cudaDeviceGetP2PAttribute(&has, attribute, index_, gpu->index_));
+      if (has == 0) return false;
+    }
     const cudaError_t status = cudaDeviceEnablePeerAccess(gpu->index_, 0);
     if (status == cudaErrorPeerAccessAlreadyEnabled) {
       (void)cudaGetLastError();

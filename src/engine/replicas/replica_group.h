@@ -44,7 +44,7 @@ class Replica {
 class ReplicaGroup {
  public:
   /// @param replicas at least one, all of one model.
-  /// @param team_patches as EngineOptions::team_patches.
+  /// @param team_patches as EngineOptions::team_patches, 0 for a group without teams.
   /// @throws Error(kDevice), Error(kOutOfMemory).
   explicit ReplicaGroup(std::vector<std::unique_ptr<Replica>> replicas,
                         std::int64_t team_patches = 0);

@@ -154,7 +154,8 @@ class FOVEA_API Device {
   /// Error(kDevice).
   [[nodiscard]] virtual std::unique_ptr<Stream> adopt_stream(int gpu, void* handle) = 0;
   /// Lets work of this device read and write memory of `other`, so that both can be in a Team.
-  /// @return false if it cannot: they are no devices of one backend, or no peers.
+  /// @return false if it cannot, or only slowly: they are no devices of one backend, or GPUs that
+  /// NVLink does not connect.
   /// @throws Error(kDevice).
   [[nodiscard]] virtual bool reach(const Device& other) = 0;
   /// Whether memory lies on the GPU of this number, or in host memory if it is negative. What the
