@@ -15,8 +15,10 @@ void activate(ExecContext& ctx, const ActivateArgs& args) {
 
 void gated(ExecContext& ctx, const GatedArgs& args) {
   constexpr const char* kOp = "gated";
-  check_activation(kOp, "out", args.out, 2);
-  check_tensor(kOp, "x", args.x, args.out.dtype, {args.out.shape[0], 2 * args.out.shape[1]});
+  check_activation(kOp, "x", args.x, 2);
+  FOVEA_CHECK(args.x.shape[1] % 2 == 0, kInvalidArgument, kOp,
+              ": x must have an even number of columns, got shape ", args.x.shape);
+  check_result(kOp, args.out, args.x.dtype, {args.x.shape[0], args.x.shape[1] / 2});
   check_disjoint(kOp, "out", args.out, "x", args.x);
   FOVEA_CHECK(args.limit > 0, kInvalidArgument, kOp, ": limit must be > 0, got ", args.limit);
   if (args.out.shape[0] == 0) return;

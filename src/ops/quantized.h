@@ -9,8 +9,8 @@ namespace fovea::ops {
 
 // Quantized rows: a tensor [rows, cols] of dtype kF8E4M3 whose numbers count scale[r] times. One
 // piece of memory, which only quantized_tensor() takes, holds values, scales and norms, each
-// beginning at a multiple of 128 bytes. Norms and attention write such a tensor if `out` is one;
-// layers with quantized weights read it as x, and so need not quantize x themselves.
+// beginning at a multiple of 128 bytes. Norms, attention and gated() write such a tensor if `out`
+// is one; layers with quantized weights read it as x, and so need not quantize x themselves.
 
 /// The places of the parts of a quantized tensor.
 struct QuantizedRows {

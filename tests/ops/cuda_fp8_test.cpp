@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "core/check.h"
+#include "fovea/tower/ops/activate.h"
 #include "fovea/tower/ops/linear.h"
 #include "fovea/tower/ops/norm.h"
 #include "ops/cuda_gemm_fixture.h"
@@ -286,6 +287,52 @@ TEST_F(CudaFp8Test, NormsHandQuantizedRowsToTheNextLayer) {
       });
       EXPECT_LE(relative_error(got, want), kMaxMlpError);
     }
+  }
+}
+
+TEST_F(CudaFp8Test, AGatedActivationHandsQuantizedRowsToTheNextLayer) {
+  constexpr float kLimit = 1.5f;
+  OpFixture f(case_with_choices(folder()));
+  for (const auto& [rows, cols] :
+       {std::array<std::int64_t, 2>{3, 272}, {200, 3424}, {5, 16}, {2200, 144}}) {
+    SCOPED_TRACE(cat(rows, " x ", cols));
+    std::mt19937_64 generator(static_cast<std::uint64_t>(cols));
+    const std::vector<float> x = f.rounded(normal_values(generator, rows * 2 * cols));
+    std::vector<float> gated;
+    for (std::int64_t r = 0; r < rows; ++r) {
+      for (std::int64_t c = 0; c < cols; ++c) {
+        const double gate = std::min(x[static_cast<std::size_t>(r * 2 * cols + c)], kLimit);
+        const float up = x[static_cast<std::size_t>(r * 2 * cols + cols + c)];
+        gated.push_back(static_cast<float>(naive_activation(Activation::kSilu, gate) *
+                                           std::clamp(up, -kLimit, kLimit)));
+      }
+    }
+    const GemmCase c{.rows = rows, .in_features = cols, .out_features = 64};
+    const Operands o = make_operands(c);
+    const std::vector<double> values = through_fp8(gated, cols, false);
+    const std::vector<double> w = through_fp8(o.weight, cols, true);
+    std::vector<double> want;
+    for (std::int64_t r = 0; r < rows; ++r) {
+      for (std::int64_t n = 0; n < c.out_features; ++n) {
+        double sum = o.bias[static_cast<std::size_t>(n)];
+        for (std::int64_t k = 0; k < cols; ++k)
+          sum += values[static_cast<std::size_t>(r * cols + k)] *
+                 w[static_cast<std::size_t>(n * cols + k)];
+        want.push_back(sum);
+      }
+    }
+    const ops::PackedLinear layer =
+        ops::pack_linear(f.device(), view_of(o.weight, {c.out_features, cols}),
+                         view_of(o.bias, {c.out_features}), WeightFormat::kFp8);
+    const Tensor in = f.activations({rows, 2 * cols}, x);
+    const Tensor out = f.poisoned({rows, c.out_features});
+    const std::vector<float> got = f.run(out, [&](ExecContext& ctx) {
+      const Arena::Scope scope(ctx.arena);
+      const TensorView quantized = ops::quantized_tensor(ctx.arena, {rows, cols});
+      ops::gated(ctx, {.x = in.view(), .limit = kLimit, .out = quantized});
+      ops::linear(ctx, {.x = quantized, .weight = layer, .out = out.view()});
+    });
+    EXPECT_LE(relative_error(got, want), kMaxMlpError);
   }
 }
 

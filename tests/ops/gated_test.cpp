@@ -124,12 +124,16 @@ TEST_P(GatedTest, NamesWhatIsWrongWithItsArguments) {
     ExecContext ctx = f.ctx();
     expect_error(ErrorCode::kInvalidArgument, message, [&] { ops::gated(ctx, args); });
   };
-  expect("gated: out must have rank 2, got shape [8]", [](auto& a) { a.out.shape = {8}; });
-  expect("out must be float32, float16 or bfloat16, got int32",
-         [](auto& a) { a.out.dtype = DType::kI32; });
-  expect("[2, 8], got", [](auto& a) { a.x.shape = {2, 4}; });
-  expect("x must be " + std::string(to_string(f.dtype())) + " [2, 8], got int32",
+  const std::string dtype(to_string(f.dtype()));
+  expect("gated: x must have rank 2, got shape [16]", [](auto& a) { a.x.shape = {16}; });
+  expect("gated: x must have an even number of columns, got shape [2, 7]", [](auto& a) {
+    a.x.shape = {2, 7};
+  });
+  expect("x must be float32, float16 or bfloat16, got int32",
          [](auto& a) { a.x.dtype = DType::kI32; });
+  expect("gated: out must be " + dtype + " [2, 4], got " + dtype + " [8]",
+         [](auto& a) { a.out.shape = {8}; });
+  expect("out must be " + dtype + " [2, 4], got int32", [](auto& a) { a.out.dtype = DType::kI32; });
   expect("gated: limit must be > 0, got 0", [](auto& a) { a.limit = 0; });
   expect("out and x must not overlap",
          [](auto& a) { a.out.data = const_cast<std::byte*>(a.x.data); });

@@ -168,7 +168,8 @@ void mlp(ExecContext& ctx, const GatedMlp& layer, LiveRows rows, ConstTensorView
          ConstTensorView residual) {
   const Arena::Scope scope(ctx.arena);
   const std::int64_t count = out.shape[0];
-  const TensorView wide = ctx.arena.tensor(out.dtype, {count, layer.down.in_features});
+  const ConstTensorView like{nullptr, out.dtype, {count, layer.down.in_features}};
+  const TensorView wide = ops::input_rows(ctx, layer.down, like);
   const TensorView gate_up = ctx.arena.tensor(out.dtype, {count, layer.gate_up.out_features});
   ops::linear(ctx, {.x = x, .weight = layer.gate_up, .rows = rows, .out = gate_up});
   ops::gated(ctx, {.x = gate_up,

@@ -26,12 +26,13 @@ struct GatedArgs {
   Activation activation = Activation::kSilu;
   float limit = std::numeric_limits<float>::infinity();  ///< of the numbers of x, > 0
   LiveRows rows = {};
-  TensorView out;  ///< [rows, cols], activation dtype; must not overlap x
+  TensorView out;  ///< [rows, cols], activation dtype, or quantized (input_rows); must not overlap
+                   ///< x
 };
 
 /// out[r, c] = activation(min(x[r, c], limit)) * max(min(x[r, cols + c], limit), -limit)
-/// In f32, one rounding, to the activation dtype. With the two halves from one GEMM this is the
-/// wide layer of a gated MLP. Asynchronous on ctx.stream; safe to capture.
+/// In f32, one rounding, to the activation dtype or to E4M3. With the two halves from one GEMM this
+/// is the wide layer of a gated MLP. Asynchronous on ctx.stream; safe to capture.
 /// @throws Error(kInvalidArgument) if a shape or dtype does not match the list above.
 /// Source: Shazeer, "GLU Variants Improve Transformer", arXiv:2002.05202.
 FOVEA_API void gated(ExecContext& ctx, const GatedArgs& args);

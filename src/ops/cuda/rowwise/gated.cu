@@ -1,12 +1,16 @@
 // The gated activation and limits of columns: bf16 rows in, f32 inside, one rounding.
 //
 // One thread per eight neighbouring columns (16-byte accesses), grid-stride over the live part; one
-// column per thread where halves or addresses are not multiples of 16 bytes.
-// Traffic: 6 bytes per element of the result, and 4 for limits, whose bounds stay in L1.
+// column per thread where halves or addresses are not multiples of 16 bytes. Quantized rows have a
+// CTA each, which computes them twice: for their scale, and to divide by it; the second time their
+// operands are in L1.
+// Traffic: 6 bytes per element of the result, 5 of a quantized one, and 4 for limits, whose bounds
+// stay in L1.
 #include "ops/cuda/common/bf16.cuh"
 #include "ops/cuda/common/launch.cuh"
 #include "ops/cuda/common/operands.h"
 #include "ops/cuda/rowwise/activation.cuh"
+#include "ops/cuda/rowwise/quantize.cuh"
 #include "ops/cuda/rowwise/rowwise.h"
 
 namespace fovea::cuda {
@@ -29,6 +33,21 @@ struct GatedWork {
 /// The smaller of the two; NaN stays what it is.
 __device__ float at_most(float x, float limit) { return x > limit ? limit : x; }
 
+/// Columns [col, col + kWidth) of a row of the result.
+template <int kWidth>
+__device__ void gate_columns(const GatedWork& w, std::int64_t row, std::int64_t col,
+                             float (&gate)[kWidth]) {
+  const __nv_bfloat16* const from = w.x + row * 2 * w.cols + col;
+  float up[kWidth];
+  load_floats(from, gate);
+  load_floats(from + w.cols, up);
+#pragma unroll
+  for (int j = 0; j < kWidth; ++j) gate[j] = at_most(gate[j], w.limit);
+  activate(w.activation, gate);
+#pragma unroll
+  for (int j = 0; j < kWidth; ++j) gate[j] *= -at_most(-at_most(up[j], w.limit), w.limit);
+}
+
 template <int kWidth>
 __global__ void __launch_bounds__(kBlock) gated_kernel(GatedWork w) {
   wait_for_predecessor();
@@ -38,17 +57,46 @@ __global__ void __launch_bounds__(kBlock) gated_kernel(GatedWork w) {
   for (std::int64_t i = first; i < total; i += std::int64_t{gridDim.x} * kBlock) {
     const std::int64_t row = i / pieces;
     const std::int64_t col = (i - row * pieces) * kWidth;
-    const __nv_bfloat16* const from = w.x + row * 2 * w.cols + col;
     float gate[kWidth];
-    float up[kWidth];
-    load_floats(from, gate);
-    load_floats(from + w.cols, up);
-#pragma unroll
-    for (int j = 0; j < kWidth; ++j) gate[j] = at_most(gate[j], w.limit);
-    activate(w.activation, gate);
-#pragma unroll
-    for (int j = 0; j < kWidth; ++j) gate[j] *= -at_most(-at_most(up[j], w.limit), w.limit);
+    gate_columns(w, row, col, gate);
     store_floats(w.out + row * w.cols + col, gate);
+  }
+}
+
+/// The extent of what the threads of a CTA have, given to each.
+__device__ RowExtent extent_of_cta(RowExtent extent) {
+  constexpr int kWarps = kBlock / kWarp;
+  __shared__ RowExtent of_warps[kWarps];
+  extent.reduce();
+  __syncthreads();  // the extents of the row before have been read
+  if (lane_index() == 0) of_warps[threadIdx.x / kWarp] = extent;
+  __syncthreads();
+  RowExtent all = of_warps[0];
+#pragma unroll
+  for (int warp = 1; warp < kWarps; ++warp) all.add_other(of_warps[warp]);
+  return all;
+}
+
+__global__ void __launch_bounds__(kBlock)
+    gated_to_e4m3_kernel(GatedWork w, ops::QuantizedRows out) {
+  wait_for_predecessor();
+  const std::int64_t live = live_rows(w.live, w.rows);
+  for (std::int64_t row = blockIdx.x; row < live; row += gridDim.x) {
+    const auto for_columns = [&](const auto& use) {
+      for (std::int64_t col = threadIdx.x * kVector; col < w.cols; col += kBlock * kVector) {
+        float values[kVector];
+        gate_columns(w, row, col, values);
+        use(col, values);
+      }
+    };
+    RowExtent extent;
+    for_columns([&](std::int64_t, const float(&values)[kVector]) { extent.add(values); });
+    extent = extent_of_cta(extent);
+    if (threadIdx.x == 0) extent.store(out, row);
+    const float inverse = 1.0f / extent.scale();
+    for_columns([&](std::int64_t col, const float(&values)[kVector]) {
+      store_e4m3(out.values + row * w.cols + col, values, inverse);
+    });
   }
 }
 
@@ -95,6 +143,11 @@ void gated(CudaStream& stream, const ops::GatedArgs& args, int num_sms) {
                        .rows = args.out.shape[0],
                        .cols = args.out.shape[1],
                        .live = args.rows.count};
+  if (args.out.dtype == DType::kF8E4M3) {
+    check_vectors("gated", "x", args.x);
+    return launch(stream, &gated_to_e4m3_kernel, grid_for(work.rows, 1, num_sms), dim3(kBlock), 0,
+                  work, ops::parts_of(args.out));
+  }
   const bool vectors =
       work.cols % kVector == 0 && is_aligned(args.x.data, 16) && is_aligned(args.out.data, 16);
   launch(stream, vectors ? &gated_kernel<kVector> : &gated_kernel<1>,
