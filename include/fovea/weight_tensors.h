@@ -13,8 +13,10 @@ namespace fovea {
 struct WeightTensors {
   /// A tensor as the header of a safetensors file would list it.
   struct Listing {
-    std::string name;   ///< as in the checkpoint; what stands before the tower's own part is free
-    std::string dtype;  ///< "F32", "F16" or "BF16"; of tensors outside the tower any word
+    std::string name;  ///< as in the checkpoint; what stands before the tower's own part is free
+    /// "F32", "F16", "BF16", or "F8_E4M3" of matrices with a tensor of scales called
+    /// "<name>_scale" or "<name>_scale_inv"; of tensors outside the tower any word.
+    std::string dtype;
     std::vector<std::int64_t> shape;
   };
 

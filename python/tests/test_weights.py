@@ -98,6 +98,23 @@ def test_rows_have_the_bits_of_the_checkpoint(engine, folder, kind):
         assert item._array().tobytes() == expected._array().tobytes()
 
 
+def test_matrices_of_float8_are_multiplied_by_their_scales(folder):
+    torch = pytest.importorskip("torch")
+    scaled, multiplied = {}, {}
+    for name, tensor in torch_tensors().items():
+        scaled[name] = multiplied[name] = tensor
+        if "blocks." not in name or tensor.dim() != 2:
+            continue
+        scale = tensor.float().abs().amax(1, keepdim=True) / 448
+        scaled[name] = (tensor.float() / scale).to(torch.float8_e4m3fn)
+        scaled[name + "_scale"] = scale
+        multiplied[name] = scaled[name].float() * scale
+    assert len(scaled) > len(multiplied)
+    (item,) = made_of(scaled, folder).encode(IMAGES[0])
+    (expected,) = made_of(multiplied, folder).encode(IMAGES[0])
+    assert item._array().tobytes() == expected._array().tobytes()
+
+
 def test_keys_of_the_cache_have_the_bits_of_the_weights(folder):
     (expected,) = load_engine(encoder_cache_bytes=1 << 20).encode(IMAGES[0])
     tensors = numpy_tensors()

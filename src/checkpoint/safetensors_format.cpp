@@ -12,7 +12,7 @@ constexpr std::array kFileDTypes{
     FileDType{"BOOL", 8, {}},
     FileDType{"U8", 8, DType::kU8},
     FileDType{"I8", 8, {}},
-    FileDType{"F8_E4M3", 8, {}},
+    FileDType{"F8_E4M3", 8, DType::kF8E4M3},
     FileDType{"F8_E5M2", 8, {}},
     FileDType{"F8_E8M0", 8, {}},
     FileDType{"F4", 4, {}},

@@ -13,6 +13,8 @@
 
 #include "checkpoint/dummy_weights.h"
 #include "checkpoint/safetensors.h"
+#include "checkpoint/safetensors_format.h"
+#include "checkpoint/scaled_weights.h"
 #include "core/boundary.h"
 #include "core/check.h"
 #include "core/file.h"
@@ -140,6 +142,11 @@ class Memory {
   std::size_t capacity_ = 0;
 };
 
+/// Whether it is a dtype that numbers are widened to float32 from.
+bool is_float(std::string_view dtype) {
+  return dtype == "F32" || dtype == "BF16" || dtype == "F16";
+}
+
 bool is_norm_weight(std::string_view name, const Shape& shape) {
   return shape.rank() == 1 && name.ends_with(".weight");
 }
@@ -202,6 +209,32 @@ struct WeightSource::Impl {
     return it->second;
   }
 
+  /// A tensor as its file or the caller lists it, without scales.
+  std::optional<Listing> find(const std::string& name) {
+    if (caller != nullptr) {
+      const auto it = handed_over.find(name);
+      if (it == handed_over.end()) return std::nullopt;
+      const WeightTensors::Listing& listing = caller->listings[it->second];
+      return Listing{name, listing.dtype, listing.shape, kHandedOver};
+    }
+    const auto it = shard_names.find(name);
+    if (it == shard_names.end()) return std::nullopt;
+    const TensorEntry& entry = *file_with(name).find(name);
+    return Listing{name, entry.dtype, entry.shape, it->second};
+  }
+
+  /// The same, with scales.
+  std::optional<Listing> find_with_scales(const std::string& name) {
+    std::optional<Listing> found = find(name);
+    if (!found || found->dtype != file_name_of(DType::kF8E4M3)) return found;
+    for (const char* suffix : {"_scale", "_scale_inv"}) {
+      const std::optional<Listing> scales = find(name + suffix);
+      if (!scales || !scale_block(found->shape, scales->shape)) continue;
+      if (is_float(scales->dtype)) found->scales = scales->name;
+    }
+    return found;
+  }
+
   ConstTensorView tensor_of_caller(const std::string& name) {
     const std::size_t index = index_of(name);
     const WeightTensors::Listing& listing = caller->listings[index];
@@ -218,6 +251,23 @@ struct WeightSource::Impl {
     std::byte* const data = own_memory().get(layout.bytes());
     file.read(name, 0, {data, layout.bytes()});
     return {data, layout.dtype, layout.shape};
+  }
+
+  ConstTensorView tensor(const std::string& name) {
+    return caller != nullptr ? tensor_of_caller(name) : stored_tensor(name);
+  }
+
+  ConstTensorView scaled_tensor(const Listing& weight) {
+    const ConstTensorView stored_scales = tensor(weight.scales);
+    std::vector<float> scales(static_cast<std::size_t>(stored_scales.shape.elements()));
+    widen_to_f32(stored_scales.dtype, stored_scales.data, scales.data(), scales.size());
+    const auto sizes = stored_scales.shape.sizes();
+    const std::optional<ScaleBlock> block = scale_block(weight.shape, {sizes.begin(), sizes.end()});
+    const ConstTensorView stored = tensor(weight.name);
+    const std::vector<std::byte> bits(stored.data, stored.data + stored.bytes());
+    auto* const values = reinterpret_cast<float*>(own_memory().get(bits.size() * sizeof(float)));
+    scale_weights(bits, stored.shape[1], *block, scales, {values, bits.size()});
+    return {reinterpret_cast<const std::byte*>(values), DType::kF32, stored.shape};
   }
 
   bool is_dummy = false;
@@ -300,22 +350,14 @@ const std::string& WeightSource::file_of(const std::string& name) const {
 }
 
 std::optional<WeightSource::Listing> WeightSource::listing(const std::string& name) const {
-  if (impl_->caller != nullptr) {
-    const auto it = impl_->handed_over.find(name);
-    if (it == impl_->handed_over.end()) return std::nullopt;
-    const WeightTensors::Listing& listing = impl_->caller->listings[it->second];
-    return Listing{name, listing.dtype, listing.shape, kHandedOver};
-  }
-  const auto it = impl_->shard_names.find(name);
-  if (it == impl_->shard_names.end()) return std::nullopt;
-  const TensorEntry& entry = *impl_->file_with(name).find(name);
-  return Listing{name, entry.dtype, entry.shape, it->second};
+  return impl_->find_with_scales(name);
 }
 
 ConstTensorView WeightSource::tensor(const std::string& name, const Shape& shape) const {
   check_interrupt();
   if (impl_->is_dummy) return impl_->dummy_tensor(name, shape);
-  return impl_->caller != nullptr ? impl_->tensor_of_caller(name) : impl_->stored_tensor(name);
+  const std::optional<Listing> listing = impl_->find_with_scales(name);
+  return listing && !listing->scales.empty() ? impl_->scaled_tensor(*listing) : impl_->tensor(name);
 }
 
 std::optional<std::string> find_prefix(const WeightSource& weights, std::string_view anchor,

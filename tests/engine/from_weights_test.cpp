@@ -1,6 +1,7 @@
 // Engines made of tensors that another loader has: the rows and the keys of the checkpoint itself.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <set>
 #include <stdexcept>
@@ -8,6 +9,7 @@
 
 #include "checkpoint/safetensors.h"
 #include "fovea/fovea.h"
+#include "fovea/tower/core/dtype.h"
 #include "support/expect_error.h"
 #include "support/golden.h"
 #include "support/temporary_directory.h"
@@ -110,6 +112,109 @@ TEST_F(EngineFromWeights, HasTheKeysOfTheBitsOfAllWeights) {
     if (index == last) out[0] ^= std::byte{1};
   };
   EXPECT_NE(key(make(cached)), expected);
+}
+
+/// A matrix in E4M3, and what it stands for.
+struct ScaledMatrix {
+  std::string suffix;  ///< of the name of its scales
+  std::vector<std::int64_t> scale_shape;
+  std::vector<float> scales;
+  std::vector<std::uint8_t> bits;
+  std::vector<float> values;
+};
+
+enum class ScaleFor : std::uint8_t { kRow, kBlock, kAll };
+
+/// Rounds a matrix to E4M3 with scales that say nothing about its numbers.
+ScaledMatrix round_to_e4m3(std::vector<float> values, std::int64_t cols, ScaleFor what) {
+  const std::int64_t rows = std::ssize(values) / cols;
+  const std::int64_t height = what == ScaleFor::kRow ? 1 : what == ScaleFor::kBlock ? 128 : rows;
+  const std::int64_t width = what == ScaleFor::kBlock ? 128 : cols;
+  const std::int64_t across = (cols + width - 1) / width;
+  const std::int64_t down = (rows + height - 1) / height;
+  ScaledMatrix m{.suffix = what == ScaleFor::kBlock ? "_scale_inv" : "_scale",
+                 .scale_shape = {down, across},
+                 .values = std::move(values)};
+  if (what == ScaleFor::kAll) m.scale_shape = {};
+  for (std::int64_t i = 0; i < down * across; ++i)
+    m.scales.push_back(0.001f * static_cast<float>(i + 3));
+  for (std::int64_t at = 0; at < rows * cols; ++at) {
+    const std::int64_t block = at / cols / height * across + at % cols / width;
+    const float scale = m.scales[static_cast<std::size_t>(block)];
+    float& value = m.values[static_cast<std::size_t>(at)];
+    m.bits.push_back(f32_to_e4m3(value / scale));
+    value = e4m3_to_f32(m.bits.back()) * scale;
+  }
+  return m;
+}
+
+/// Tensors in memory, as a caller has them or in a file.
+class TensorsInMemory {
+ public:
+  template <class Number>
+  void add(const std::string& name, const std::string& dtype,
+           const std::vector<std::int64_t>& shape, const std::vector<Number>& numbers) {
+    const auto bytes = std::as_bytes(std::span(numbers));
+    tensors_.listings.push_back({name, dtype, shape});
+    data_.emplace_back(bytes.begin(), bytes.end());
+  }
+  /// As long as this object lives.
+  [[nodiscard]] WeightTensors handed_over() const {
+    WeightTensors tensors = tensors_;
+    tensors.read = [this](std::size_t index, std::span<std::byte> out) {
+      std::ranges::copy(data_.at(index), out.begin());
+    };
+    return tensors;
+  }
+  void write(const std::string& path) const {
+    std::vector<checkpoint::OutputTensor> stored;
+    for (std::size_t i = 0; i < data_.size(); ++i) {
+      const auto& [name, dtype, shape] = tensors_.listings[i];
+      const auto layout = checkpoint::layout_of(path, name, dtype, shape);
+      stored.push_back({name, {data_[i].data(), layout.dtype, layout.shape}});
+    }
+    checkpoint::write_safetensors(path, stored, {});
+  }
+
+ private:
+  WeightTensors tensors_;
+  std::vector<std::vector<std::byte>> data_;
+};
+
+TEST_F(EngineFromWeights, MultipliesMatricesOfE4M3ByTheirScales) {
+  TensorsInMemory scaled;
+  TensorsInMemory multiplied;
+  int matrices = 0;
+  for (std::size_t i = 0; i < tensors_.listings.size(); ++i) {
+    const auto& [name, dtype, shape] = tensors_.listings[i];
+    const checkpoint::TensorLayout layout = file_.layout(name);
+    std::vector<std::byte> bytes(layout.bytes());
+    tensors_.read(i, bytes);
+    if (shape.size() != 2 || name.find("blocks.") == std::string::npos) {
+      for (TensorsInMemory* const all : {&scaled, &multiplied}) all->add(name, dtype, shape, bytes);
+      continue;
+    }
+    std::vector<float> values(static_cast<std::size_t>(layout.shape.elements()));
+    widen_to_f32(layout.dtype, bytes.data(), values.data(), values.size());
+    const auto what = static_cast<ScaleFor>(matrices++ % 3);
+    const ScaledMatrix m = round_to_e4m3(std::move(values), shape[1], what);
+    scaled.add(name, "F8_E4M3", shape, m.bits);
+    scaled.add(name + m.suffix, "F32", m.scale_shape, m.scales);
+    multiplied.add(name, "F32", shape, m.values);
+  }
+  ASSERT_GE(matrices, 6);
+  const auto rows_of = [&](const TensorsInMemory& tensors) {
+    tensors_ = tensors.handed_over();
+    return make().encode(items());
+  };
+  const std::vector<Embedding> expected = rows_of(multiplied);
+  const std::vector<Embedding> of_caller = rows_of(scaled);
+  scaled.write(folder_ / "model.safetensors");
+  const std::vector<Embedding> of_file = Engine::load(folder_.path(), with_cpu({})).encode(items());
+  for (std::size_t i = 0; i < expected.size(); ++i) {
+    EXPECT_EQ(of_caller[i].data, expected[i].data) << i;
+    EXPECT_EQ(of_file[i].data, expected[i].data) << i;
+  }
 }
 
 TEST_F(EngineFromWeights, NamesAllThatIsMissingOrMisshapenInOneError) {

@@ -171,10 +171,11 @@ TEST(ThrowIfIncomplete, NamesTheQuantizationOfTheCheckpoint) {
         JsonDocument::parse(cat(R"({"quantization_config": )", settings, "}"), "config.json");
     EXPECT_NO_THROW(throw_if_incomplete(report_with(0), files, weights))
         << "the tower may be whole";
-    test::expect_error(ErrorCode::kUnsupported,
-                       cat(": the tower is quantised (", method,
-                           "), expected one in BF16, F16 or F32: 1 of 2 tensors"),
-                       [&] { throw_if_incomplete(report_with(1), files, weights); });
+    test::expect_error(
+        ErrorCode::kUnsupported,
+        cat(": the tower is quantised (", method,
+            "), expected one in BF16, F16, F32, or F8_E4M3 with scales: 1 of 2 tensors"),
+        [&] { throw_if_incomplete(report_with(1), files, weights); });
   }
 }
 

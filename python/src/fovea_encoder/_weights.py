@@ -9,7 +9,7 @@ from ._tensors import gpu_of
 
 # Names of element types in safetensors files. Others are told as they are, and refused if the tower
 # has such a tensor.
-_FILE_TYPES = {"float32": "F32", "float16": "F16", "bfloat16": "BF16"}
+_FILE_TYPES = {"float32": "F32", "float16": "F16", "bfloat16": "BF16", "float8_e4m3fn": "F8_E4M3"}
 
 Listing = Tuple[str, str, List[int]]
 

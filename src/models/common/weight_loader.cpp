@@ -92,9 +92,11 @@ void WeightLoader::check(const std::string& name, const Shape& shape) {
     if (listing->shape != entry.shape) {
       entry.problem = cat("has shape ", sizes_text(listing->shape), " in ", listing->file,
                           ", expected ", shape);
-    } else if (entry.dtype != "BF16" && entry.dtype != "F16" && entry.dtype != "F32") {
+    } else if (entry.dtype != "BF16" && entry.dtype != "F16" && entry.dtype != "F32" &&
+               listing->scales.empty()) {
       entry.problem = cat("has dtype ", entry.dtype, " in ", listing->file,
-                          ", supported are BF16, F16 and F32");
+                          ", supported are BF16, F16 and F32, and matrices of F8_E4M3 with ",
+                          "_scale or _scale_inv for all, each row or each block of 128 x 128");
     }
   }
   report_.push_back(std::move(entry));

@@ -24,6 +24,9 @@ class FOVEA_API WeightSource {
     std::string dtype;  ///< as in the file
     std::vector<std::int64_t> shape;
     std::string file;
+    /// The tensor that has the scales of a matrix of F8_E4M3, "<name>_scale" or
+    /// "<name>_scale_inv"; empty: there is none that fits.
+    std::string scales = {};
   };
 
   /// Opens `directory`: model.safetensors, else model.safetensors.index.json and the shards it
@@ -60,8 +63,8 @@ class FOVEA_API WeightSource {
   /// the index says.
   [[nodiscard]] std::optional<Listing> listing(const std::string& name) const;
   /// A tensor's data in host memory, valid until the next call from the same thread. It has the
-  /// shape and dtype of its listing, which the caller compares with what it wants; for dummy
-  /// weights `shape` decides.
+  /// shape and dtype of its listing, which the caller compares with what it wants; one with scales
+  /// comes as float32, multiplied by them. For dummy weights `shape` decides.
   /// @throws Error(kNotFound), Error(kUnsupported) for dtypes Fovea does not compute with,
   /// Error(kIo), also if the file has shrunk, as listing() does, and as
   /// check_interrupt() does; ThrownByCaller with what WeightTensors::read throws.
