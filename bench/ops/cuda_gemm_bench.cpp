@@ -187,6 +187,11 @@ std::string read_choices(const std::string& path) {
   return {bytes.begin(), bytes.end()};
 }
 
+/// Whether the file still has that line: a line that cannot be followed gives way to a measurement.
+bool has_choice(const CudaDeviceOptions& options, const std::string& line) {
+  return read_choices(path_of_choices(options)).find(line) != std::string::npos;
+}
+
 /// The first two lines of a file of choices for this GPU, which a first GEMM makes it write.
 std::string header_of_choices(const CudaDeviceOptions& options) {
   {
@@ -211,8 +216,11 @@ int run(int argc, char** argv) {
     Bench bench(options);
     for (const Product& p : kProducts)
       for (const std::int64_t rows : all_rows)
-        if (kernel.empty() || kernel.starts_with("fp8") == p.is_fp8)
-          print(p, rows, kernel, time_product(bench, p, rows, seconds));
+        if (kernel.empty() || kernel.starts_with("fp8") == p.is_fp8) {
+          const Timing timing = time_product(bench, p, rows, seconds);
+          const bool computes = kernel.empty() || has_choice(options, choice_line(p, rows, kernel));
+          print(p, rows, computes ? kernel : "(another: it cannot compute this)", timing);
+        }
   };
   if (kernels.empty()) {
     print_all("");
