@@ -18,7 +18,7 @@ struct Closed {};
 
 UnitStream::UnitStream(const PrepareContext& context, const MediaItem& media,
                        const ItemAhead& ahead, std::size_t most_bytes) {
-  const auto run = [this, &context, &media, ahead, most_bytes, under = current_interrupt()] {
+  const auto run = [this, context, &media, ahead, most_bytes, under = current_interrupt()] {
     const InterruptScope scope(under);
     const UnitSink sink{[this](PreparedMedia units) { put(std::move(units)); }, most_bytes};
     try {

@@ -15,7 +15,7 @@ namespace fovea {
 class UnitStream {
  public:
   /// @param ahead of the item, as PrepareUse. @param most_bytes of pixels at a time.
-  /// `context`, `media` and the plan must outlive this object.
+  /// What `context` refers to, `media` and the plan must outlive this object.
   UnitStream(const PrepareContext& context, const MediaItem& media, const ItemAhead& ahead,
              std::size_t most_bytes);
   UnitStream(const UnitStream&) = delete;
