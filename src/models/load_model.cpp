@@ -142,8 +142,8 @@ void throw_if_incomplete(const ModelReport& report, const checkpoint::HfConfig& 
   const std::optional<std::string> quantization = files.quantization();
   FOVEA_CHECK(count == 0 || !quantization, kUnsupported, weights.directory(),
               ": the tower is quantised (", quantization.value_or(""),
-              "), expected one in BF16, F16, F32, or F8_E4M3 with scales: ", count, " of ", report.tensors.size(),
-              " tensors are missing or misshapen: ", list);
+              "), expected one in BF16, F16, F32, or F8_E4M3 with scales: ", count, " of ",
+              report.tensors.size(), " tensors are missing or misshapen: ", list);
   FOVEA_CHECK(count == 0, kNotFound, weights.directory(),
               ": checkpoint does not fit its config.json: ", count, " of ", report.tensors.size(),
               " tensors are missing or misshapen: ", list);

@@ -293,8 +293,10 @@ TEST_F(CudaFp8Test, NormsHandQuantizedRowsToTheNextLayer) {
 TEST_F(CudaFp8Test, AGatedActivationHandsQuantizedRowsToTheNextLayer) {
   constexpr float kLimit = 1.5f;
   OpFixture f(case_with_choices(folder()));
-  for (const auto& [rows, cols] :
+  for (const auto& size :
        {std::array<std::int64_t, 2>{3, 272}, {200, 3424}, {5, 16}, {2200, 144}}) {
+    const std::int64_t rows = size[0];
+    const std::int64_t cols = size[1];
     SCOPED_TRACE(cat(rows, " x ", cols));
     std::mt19937_64 generator(static_cast<std::uint64_t>(cols));
     const std::vector<float> x = f.rounded(normal_values(generator, rows * 2 * cols));
