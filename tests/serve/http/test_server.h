@@ -169,10 +169,11 @@ class TestServer {
   }
   /// Until there is no connection.
   [[nodiscard]] bool wait_idle() const {
-    for (int i = 0; i < 6000 && !server->is_idle(); ++i) {
+    for (int i = 0; i < 6000; ++i) {
+      if (server->is_idle()) return true;
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
     }
-    return server->is_idle();
+    return false;
   }
 
   std::optional<serve::Server> server;
