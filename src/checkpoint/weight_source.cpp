@@ -229,8 +229,10 @@ struct WeightSource::Impl {
     if (!found || found->dtype != file_name_of(DType::kF8E4M3)) return found;
     for (const char* suffix : {"_scale", "_scale_inv"}) {
       const std::optional<Listing> scales = find(name + suffix);
-      if (!scales || !scale_block(found->shape, scales->shape)) continue;
-      if (is_float(scales->dtype)) found->scales = scales->name;
+      if (!scales || !is_float(scales->dtype)) continue;
+      if (!scale_block(found->shape, scales->shape)) continue;
+      found->scales = scales->name;
+      break;
     }
     return found;
   }
