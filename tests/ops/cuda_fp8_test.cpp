@@ -234,6 +234,29 @@ std::vector<double> rms_norm_rounded_within(const std::vector<float>& x,
   return normed;
 }
 
+/// A layer of E4M3, and what it gives for rows that are rounded to E4M3.
+ops::PackedLinear pack_fp8(OpFixture& f, const GemmCase& c, const Operands& o) {
+  return ops::pack_linear(f.device(), view_of(o.weight, {c.out_features, c.in_features}),
+                          view_of(o.bias, {c.out_features}), WeightFormat::kFp8);
+}
+std::vector<double> through_layer(const std::vector<float>& rows, const GemmCase& c,
+                                  const Operands& o) {
+  const std::int64_t cols = c.in_features;
+  const std::vector<double> x = through_fp8(rows, cols, false);
+  const std::vector<double> w = through_fp8(o.weight, cols, true);
+  std::vector<double> results;
+  for (std::int64_t r = 0; r < c.rows; ++r) {
+    for (std::int64_t n = 0; n < c.out_features; ++n) {
+      double sum = o.bias[static_cast<std::size_t>(n)];
+      for (std::int64_t k = 0; k < cols; ++k)
+        sum +=
+            x[static_cast<std::size_t>(r * cols + k)] * w[static_cast<std::size_t>(n * cols + k)];
+      results.push_back(sum);
+    }
+  }
+  return results;
+}
+
 TEST_F(CudaFp8Test, NormsHandQuantizedRowsToTheNextLayer) {
   constexpr std::int64_t kCols = 272;
   constexpr float kEpsilon = 1e-6f;
@@ -251,22 +274,8 @@ TEST_F(CudaFp8Test, NormsHandQuantizedRowsToTheNextLayer) {
       const std::vector<double> normed =
           centred ? naive_layer_norm(o.x, {rows, kCols}, gamma, beta, kEpsilon)
                   : rms_norm_rounded_within(o.x, gamma, kEpsilon);
-      const std::vector<double> x =
-          through_fp8(std::vector<float>(normed.begin(), normed.end()), kCols, false);
-      const std::vector<double> w = through_fp8(o.weight, kCols, true);
-      std::vector<double> want;
-      for (std::int64_t r = 0; r < rows; ++r) {
-        for (std::int64_t n = 0; n < c.out_features; ++n) {
-          double sum = o.bias[static_cast<std::size_t>(n)];
-          for (std::int64_t k = 0; k < kCols; ++k)
-            sum += x[static_cast<std::size_t>(r * kCols + k)] *
-                   w[static_cast<std::size_t>(n * kCols + k)];
-          want.push_back(sum);
-        }
-      }
-      const ops::PackedLinear layer =
-          ops::pack_linear(f.device(), view_of(o.weight, {c.out_features, kCols}),
-                           view_of(o.bias, {c.out_features}), WeightFormat::kFp8);
+      const std::vector<double> want = through_layer({normed.begin(), normed.end()}, c, o);
+      const ops::PackedLinear layer = pack_fp8(f, c, o);
       const Tensor in = f.activations({rows, kCols}, o.x);
       const Tensor out = f.poisoned({rows, c.out_features});
       const std::vector<float> got = f.run(out, [&](ExecContext& ctx) {
@@ -311,21 +320,8 @@ TEST_F(CudaFp8Test, AGatedActivationHandsQuantizedRowsToTheNextLayer) {
     }
     const GemmCase c{.rows = rows, .in_features = cols, .out_features = 64};
     const Operands o = make_operands(c);
-    const std::vector<double> values = through_fp8(gated, cols, false);
-    const std::vector<double> w = through_fp8(o.weight, cols, true);
-    std::vector<double> want;
-    for (std::int64_t r = 0; r < rows; ++r) {
-      for (std::int64_t n = 0; n < c.out_features; ++n) {
-        double sum = o.bias[static_cast<std::size_t>(n)];
-        for (std::int64_t k = 0; k < cols; ++k)
-          sum += values[static_cast<std::size_t>(r * cols + k)] *
-                 w[static_cast<std::size_t>(n * cols + k)];
-        want.push_back(sum);
-      }
-    }
-    const ops::PackedLinear layer =
-        ops::pack_linear(f.device(), view_of(o.weight, {c.out_features, cols}),
-                         view_of(o.bias, {c.out_features}), WeightFormat::kFp8);
+    const std::vector<double> want = through_layer(gated, c, o);
+    const ops::PackedLinear layer = pack_fp8(f, c, o);
     const Tensor in = f.activations({rows, 2 * cols}, x);
     const Tensor out = f.poisoned({rows, c.out_features});
     const std::vector<float> got = f.run(out, [&](ExecContext& ctx) {
