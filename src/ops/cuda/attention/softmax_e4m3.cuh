@@ -72,7 +72,6 @@ __device__ void move_offsets_e4m3(bool first, typename P::Scores& scores, RowOff
 template <class P>
 __device__ void make_e4m3_weights(bool first, float factor, typename P::Scores& scores,
                                   RowOffsets& rows, typename P::Weights& p) {
-  if (first) rows.offset[0] = rows.offset[1] = -kZeroWeight;
 #pragma unroll
   for (int n = 0; n < P::kKeys / 8; ++n) {
 #pragma unroll

@@ -76,7 +76,6 @@ __device__ void rescale(const RowOffsets& rows, typename P::Out& out) {
 template <class P>
 __device__ void make_weights(bool first, float factor, typename P::Scores& scores,
                              RowOffsets& rows) {
-  if (first) rows.offset[0] = rows.offset[1] = 0.0f;
   const bool too_large = make_exponents<P>(factor, rows, scores);
   rows.moved = first || too_large;
   if (rows.moved) move_offsets<P>(first, scores, rows);
@@ -101,7 +100,7 @@ template <class P>
 __device__ int zero_after(const typename P::Weights& p) {
   std::uint32_t bits = 0;
 #pragma unroll
-  for (int step = 0; step < P::kKeys / 16; ++step) {
+  for (int step = 0; step < P::kKeys / P::kWeightKeys; ++step) {
 #pragma unroll
     for (int i = 0; i < 4; ++i) bits |= p[step][i];
   }

@@ -46,9 +46,10 @@ struct Plan {
   static constexpr int kSlabs = kKeys / Slabs::kRows;
   static constexpr int kStages = kE4M3 ? 4 : kDim <= 96 ? 3 : 2;  // as many as are of use, and fit
 
-  /// Whether the groups take turns in starting WGMMAs. Those of E4M3 end so soon that waiting costs
-  /// more than an order gains.
-  static constexpr bool kTakesTurns = !kE4M3;
+  /// Whether a turn ends when its WGMMAs have started, not when they have ended. WGMMAs of groups
+  /// that overlap end late for both, and their exponentials come together; but where heads are so
+  /// long that tensor cores are the limit, they must not wait for the next group to wake.
+  static constexpr bool kPassesEarly = kConsumers == 3 && kDim > 96;
 
   /// Steps whose p v tensor cores add up. Of E4M3 they keep too few bits for more than 512 keys or
   /// so: their errors reach that of the weights at 2,000 keys, and ten times that at 16,000.

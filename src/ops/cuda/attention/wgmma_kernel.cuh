@@ -9,18 +9,20 @@
 // One CTA per SM works through tiles of 128 or 192 query rows of one head. Its last warp group
 // only copies (attention/wgmma_feed.cuh). The other two or three groups own 64 query rows each. A
 // group starts p v of a step and q k^T of the next step together and waits for both, while the
-// others compute exponentials; the groups take turns in starting WGMMAs. Of E4M3 there are two,
-// without turns, and tensor cores add up p v of kChunkSteps steps only, as they keep few bits.
+// others compute exponentials. The groups take turns: tensor cores have the WGMMAs of one group at
+// a time. Of E4M3 there are two groups, and tensor cores add up p v of kChunkSteps steps only, as
+// they keep few bits.
 //
-// Measured on an H100, useful TFLOP/s of heads of 64, 72, 80, 96, 128 with the packing kernel: one
-// sequence of 16384 rows 540, 540, 550, 640, 750; of 4096 rows 460, 430, 400, 530, 450; 8 sequences
-// of 1024 rows 290 to 340. Of E4M3 on an H200: 830, 815, 950, 930, 1100; 600 to 680; 390 to 430.
+// Measured on an H200, useful TFLOP/s of heads of 64, 72, 80, 96, 128 with the packing kernel: one
+// sequence of 16384 rows 560, 590, 540, 630, 700; of 4096 rows 490, 460, 430, 550, 490; 8 sequences
+// of 1024 rows 320 to 390. Of E4M3: 800, 800, 895, 970, 1100; 570 to 720; 360 to 405.
 // What did not help: polynomials in place of some exponentials (more instructions), scores of the
 // next step ahead of the softmax in a second set of registers (serialised by the compiler), queries
-// in registers, 16-byte copies of keys and values without packing (277 at 16384 rows of 72). On an
-// H200: the items of a CTA as one stream of steps, where q k^T of an item starts together with
-// the last p v of the item before (8 x 256 rows 4 % faster, 20 x 440 and 8 x 1024 1 %, but 4096 and
-// 16384 rows 1 % slower): while one group ends an item, the others keep the tensor cores busy.
+// in registers, 16-byte copies of keys and values without packing (277 at 16384 rows of 72), q k^T
+// before p v so that the softmax begins while p v is under way, turns that end with the last but
+// one WGMMA, 144 or 192 keys in a step of two groups. The items of a CTA as one stream of steps,
+// where q k^T of an item starts together with the last p v of the item before: 8 x 256 rows 4 %
+// faster, 20 x 440 and 8 x 1024 1 %, but 4096 and 16384 rows 1 % slower.
 #include "ops/cuda/attention/softmax_e4m3.cuh"
 #include "ops/cuda/attention/softmax_wgmma.cuh"
 #include "ops/cuda/attention/wgmma_feed.cuh"
@@ -219,35 +221,37 @@ class Consumer {
       for (int i = 0; i < 4; ++i) out[n][i] = sums[n][i] = 0.0f;
     }
 
+    rows.offset[0] = rows.offset[1] = P::kE4M3 ? -kZeroWeight : 0.0f;
+
     wait_for(s_.keys_full[keys_.stage], keys_.phase);
     wait_for_turn();
     start_keys<P>(my_queries(), s_.keys[keys_.stage], scores);
-    pass_turn();
+    end_turn();
     finish_keys(scores);
-    weigh(true, scores, rows, p);
-
 #pragma unroll 1
-    for (int step = 1; step < num_steps; ++step) {
-      if constexpr (!P::kE4M3) round_weights<P>(scores, p);
-      wait_for(s_.values_full[values_.stage], values_.phase);
-      wait_for(s_.keys_full[keys_.stage], keys_.phase);
-      // A group that has the turn starts at once: the compiler would round the weights only then.
-      wait_for_turn(P::kTakesTurns ? zero_after<P>(p) : 0);
-      start_values<P>(p, s_.values[values_.stage], begins_chunk(step), sums);
-      start_keys<P>(my_queries(), s_.keys[keys_.stage], scores);
-      pass_turn();
-      finish_values(sums);
-      finish_keys(scores);
-      if (P::kE4M3 && begins_chunk(step + 1)) add<P>(sums, out);
-      weigh(false, scores, rows, p);
-      if (rows.moved) {
+    for (int step = 0;; ++step) {
+      weigh(step == 0, scores, rows, p);
+      if (rows.moved && step > 0) {
         rescale<P>(rows, out);
         if constexpr (P::kE4M3) rescale<P>(rows, sums);
       }
+      if constexpr (!P::kE4M3) round_weights<P>(scores, p);
+      wait_for(s_.values_full[values_.stage], values_.phase);
+      if (step == num_steps - 1) break;
+      wait_for(s_.keys_full[keys_.stage], keys_.phase);
+      // A group that has the turn starts at once: the compiler would round the weights only then.
+      wait_for_turn(zero_after<P>(p));
+      start_values<P>(p, s_.values[values_.stage], begins_chunk(step), sums);
+      start_keys<P>(my_queries(), s_.keys[keys_.stage], scores);
+      // The softmax follows at the start of the loop: the compiler would move half of one that
+      // stands here before the end of the turn, which others wait for.
+      end_turn();
+      finish_values(sums);
+      finish_keys(scores);
+      if (P::kE4M3 && begins_chunk(step + 1)) add<P>(sums, out);
     }
-    if constexpr (!P::kE4M3) round_weights<P>(scores, p);
-    wait_for(s_.values_full[values_.stage], values_.phase);
-    start_values<P>(p, s_.values[values_.stage], begins_chunk(num_steps), sums);
+    start_values<P>(p, s_.values[values_.stage], begins_chunk(num_steps - 1), sums);
+    ptx::wgmma_wait_group<0>();
     finish_values(sums);
     if constexpr (P::kE4M3) add<P>(sums, out);
   }
@@ -261,17 +265,22 @@ class Consumer {
       make_weights<P>(first, factor_, scores, rows);
     }
   }
-  /// Whether p v of this step, counted from 1, is the first of a chunk.
-  [[nodiscard]] static __device__ bool begins_chunk(int step) {
-    return (step - 1) % P::kChunkSteps == 0;
+  /// Whether p v of this step is the first of a chunk.
+  [[nodiscard]] static __device__ bool begins_chunk(int step) { return step % P::kChunkSteps == 0; }
+  /// Waits for what this group has started. The next group may start after that, or before, as
+  /// kPassesEarly says.
+  __device__ void end_turn() const {
+    if constexpr (P::kPassesEarly) pass_turn();
+    ptx::wgmma_wait_group<0>();
+    if constexpr (!P::kPassesEarly) pass_turn();
   }
   __device__ void finish_keys(typename P::Scores& scores) {
-    ptx::wgmma_wait_group<0>(scores);
+    ptx::wgmma_have_ended(scores);
     release(s_.keys_empty[keys_.stage]);
     keys_.advance();
   }
   __device__ void finish_values(typename P::Out& sums) {
-    ptx::wgmma_wait_group<0>(sums);
+    ptx::wgmma_have_ended(sums);
     release(s_.values_empty[values_.stage]);
     values_.advance();
   }
@@ -280,11 +289,9 @@ class Consumer {
     return s_.queries[queries_.stage] + group_ * (kGroupQueries / 8) * P::kEightKeysBytes;
   }
   __device__ void wait_for_turn(int zero = 0) const {
-    if constexpr (!P::kTakesTurns) return;
     ptx::named_barrier_sync(kFirstTurnBarrier + group_ + zero, 2 * kGroup);
   }
   __device__ void pass_turn() const {
-    if constexpr (!P::kTakesTurns) return;
     const int next = group_ + 1 == P::kGroups ? 0 : group_ + 1;
     ptx::named_barrier_arrive(kFirstTurnBarrier + next, 2 * kGroup);
   }
@@ -369,7 +376,7 @@ void launch_plan(CudaStream& stream, const AttentionWork& w, int num_sms) {
 /// Whether three groups per CTA finish sooner than two: they do more per step, but a single wave
 /// of larger tiles may leave SMs idle.
 inline bool prefers_three_groups(const AttentionWork& w, int num_sms) {
-  constexpr double kRelativeTime = 1.25;  // of a tile of 192 rows to one of 128, measured on H100
+  constexpr double kRelativeTime = 1.4;  // of a tile of 192 rows to one of 128, measured on H200
   const auto waves = [&](int tile_rows) {
     const int tiles = (w.rows + tile_rows - 1) / tile_rows * w.num_heads;
     return (tiles + num_sms - 1) / num_sms;

@@ -19,17 +19,23 @@ template <int kPending>
 __device__ inline void wgmma_wait_group() {
   asm volatile("wgmma.wait_group.sync.aligned %0;" ::"n"(kPending) : "memory");
 }
-/// Waits until at most kPending groups are under way. `results` are the sums of the groups that
-/// have ended: naming them keeps the compiler from reading them earlier.
-template <int kPending, int kCount>
-__device__ inline void wgmma_wait_group(float (&results)[kCount][4]) {
-  wgmma_wait_group<kPending>();
+/// Says that the sums of a group of WGMMAs that has ended are `results`, which keeps the compiler
+/// from reading them earlier.
+template <int kCount>
+__device__ inline void wgmma_have_ended(float (&results)[kCount][4]) {
 #pragma unroll
   for (int i = 0; i < kCount; ++i) {
     asm volatile(""
                  : "+f"(results[i][0]), "+f"(results[i][1]), "+f"(results[i][2]),
                    "+f"(results[i][3])::"memory");
   }
+}
+/// Waits until at most kPending groups are under way. `results` are the sums of the groups that
+/// have ended.
+template <int kPending, int kCount>
+__device__ inline void wgmma_wait_group(float (&results)[kCount][4]) {
+  wgmma_wait_group<kPending>();
+  wgmma_have_ended(results);
 }
 
 /// Descriptor of an operand in shared memory without swizzle, made of 8 x 8 blocks of 128
