@@ -31,6 +31,11 @@ namespace {
 
 constexpr std::size_t kArenaBytes = std::size_t{8} << 20;
 
+/// CUDA does not promise that kernels of several streams run side by side, which members that share
+/// a GPU need: one time in thirty or so the first kernel of one of four or eight members starts
+/// only when the others have stopped waiting for it, whatever the kernels are.
+constexpr int kAttemptsOnOneGpu = 5;
+
 /// How the op is made of others.
 enum class Way { kProjected, kHeads };
 
@@ -101,6 +106,8 @@ class TeamAttention {
     // shares it waits for the one that loads.
     (void)attempt(way);
     std::optional<std::vector<float>> rows = attempt(way);
+    const bool is_gpu = !f_.device().properties().host_memory;
+    for (int i = 1; is_gpu && !rows && i < kAttemptsOnOneGpu; ++i) rows = attempt(way);
     EXPECT_TRUE(rows) << "a member was lost";
     return rows.value_or(std::vector<float>{});
   }
