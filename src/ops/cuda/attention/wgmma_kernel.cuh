@@ -373,13 +373,15 @@ void launch_plan(CudaStream& stream, const AttentionWork& w, int num_sms) {
          dim3(P::kThreads), shared_bytes, w);
 }
 
-/// Whether three groups per CTA finish sooner than two: they do more per step, but a single wave
-/// of larger tiles may leave SMs idle.
+/// Whether three groups per CTA finish sooner than two: they do more per step, but larger tiles
+/// leave more of a sequence's last tile and of the last wave of SMs idle. How long sequences are is
+/// not known here; that all are equally long is a guess.
 inline bool prefers_three_groups(const AttentionWork& w, int num_sms) {
   constexpr double kRelativeTime = 1.4;  // of a tile of 192 rows to one of 128, measured on H200
+  const auto ceil_div = [](int a, int b) { return (a + b - 1) / b; };
+  const int length = ceil_div(w.rows, std::max(w.max_seqs, 1));
   const auto waves = [&](int tile_rows) {
-    const int tiles = (w.rows + tile_rows - 1) / tile_rows * w.num_heads;
-    return (tiles + num_sms - 1) / num_sms;
+    return ceil_div(w.max_seqs * ceil_div(length, tile_rows) * w.num_heads, num_sms);
   };
   return kRelativeTime * waves(3 * kGroupQueries) < waves(2 * kGroupQueries);
 }
