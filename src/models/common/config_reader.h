@@ -48,6 +48,17 @@ inline constexpr std::int64_t kMaxDepth = 1024;
 /// @throws Error(kCorruptData) if it does not divide, Error(kUnsupported) for another head size.
 void check_heads(const JsonView& object, std::int64_t width, std::int64_t heads);
 
+/// depth and num_heads of a tower into the fields of a family's Config. Each has a second name,
+/// which counts where both are there: attribute_map in the reference (transformers 5.24).
+/// @throws as read_size.
+template <class Config>
+void read_depth_and_heads(const JsonView& vision, Config& c) {
+  for (const char* key : {"depth", "num_hidden_layers"})
+    c.depth = read_size(vision, key, c.depth, kMaxDepth);
+  for (const char* key : {"num_heads", "num_attention_heads"})
+    c.num_heads = read_size(vision, key, c.num_heads);
+}
+
 /// The sizes of a transformer into the fields of a family's Config, which are named as the keys.
 /// @throws as read_size, and as check_heads.
 template <class Config>

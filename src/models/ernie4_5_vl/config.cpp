@@ -35,10 +35,9 @@ Config parse_config(const checkpoint::HfConfig& files) {
   const JsonView root = files.config.root();
   const JsonView vision = root.at("vision_config");
   Config c;
-  c.depth = common::read_size(vision, "depth", c.depth, common::kMaxDepth);
+  common::read_depth_and_heads(vision, c);
   c.hidden_size = common::read_size(vision, "hidden_size", c.hidden_size);
   c.hidden_size = common::read_size(vision, "embed_dim", c.hidden_size);
-  c.num_heads = common::read_size(vision, "num_heads", c.num_heads);
   common::check_heads(vision, c.hidden_size, c.num_heads);
   c.intermediate_size = read_mlp_width(vision, c.hidden_size);
   c.rms_norm_eps = common::read_positive(vision, "rms_norm_eps", c.rms_norm_eps);

@@ -40,9 +40,8 @@ Config parse_config(const checkpoint::HfConfig& files) {
   const auto read = [&](std::string_view key, std::int64_t& field) {
     field = common::read_size(vision, key, field);
   };
-  c.depth = common::read_size(vision, "depth", c.depth, common::kMaxDepth);
+  common::read_depth_and_heads(vision, c);
   read("hidden_size", c.hidden_size);
-  read("num_heads", c.num_heads);
   read("image_size", c.image_size);
   read("out_hidden_size", c.out_hidden_size);
   read("intermediate_size", c.intermediate_size);

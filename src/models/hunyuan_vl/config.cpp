@@ -28,6 +28,10 @@ Config parse_config(const checkpoint::HfConfig& files) {
   Config c;
   common::require_number(vision, "num_channels", 3);
   common::read_transformer(vision, c);
+  // attention_heads and layer_norm_eps are second names, which count where both are there:
+  // attribute_map in the reference.
+  c.num_attention_heads = common::read_size(vision, "attention_heads", c.num_attention_heads);
+  common::check_heads(vision, c.hidden_size, c.num_attention_heads);
   common::require_number(vision, "head_dim",
                          static_cast<double>(c.hidden_size / c.num_attention_heads));
   c.grid = common::read_grid_geometry(vision, c.grid);
@@ -37,7 +41,7 @@ Config parse_config(const checkpoint::HfConfig& files) {
               c.grid.patch_size);
   common::require_text(vision, "interpolate_mode", "bilinear");
   c.rms_norm_eps = common::read_positive(
-      vision, "rms_norm_eps", common::read_positive(vision, "layer_norm_eps", c.rms_norm_eps));
+      vision, "layer_norm_eps", common::read_positive(vision, "rms_norm_eps", c.rms_norm_eps));
   c.hidden_act = common::parse_activation(vision.string_or("hidden_act", "gelu"),
                                           vision.path() + ".hidden_act");
   c.text_hidden_size = read_text_width(root);

@@ -9,10 +9,9 @@ namespace fovea::qwen2_vl {
 Config parse_config(const checkpoint::HfConfig& files) {
   const JsonView vision = common::vision_config(files.config.root());
   Config c;
-  c.depth = common::read_size(vision, "depth", c.depth, common::kMaxDepth);
+  common::read_depth_and_heads(vision, c);
   c.embed_dim = common::read_size(vision, "embed_dim", c.embed_dim);
   c.hidden_size = common::read_size(vision, "hidden_size", c.hidden_size);
-  c.num_heads = common::read_size(vision, "num_heads", c.num_heads);
   c.mlp_ratio = vision.number_or("mlp_ratio", c.mlp_ratio);
   FOVEA_CHECK(c.mlp_ratio > 0 && c.mlp_ratio <= 64 && c.mlp_width() >= 1, kCorruptData,
               vision.path(), ".mlp_ratio: expected a number in (0, 64], got ", c.mlp_ratio);

@@ -58,10 +58,9 @@ Config parse_config(const checkpoint::HfConfig& files) {
   const auto read = [&](std::string_view key, std::int64_t& field) {
     field = common::read_size(vision, key, field);
   };
-  c.depth = common::read_size(vision, "depth", c.depth, common::kMaxDepth);
+  common::read_depth_and_heads(vision, c);
   read("hidden_size", c.hidden_size);
   read("intermediate_size", c.intermediate_size);
-  read("num_heads", c.num_heads);
   read("out_hidden_size", c.out_hidden_size);
   read("num_position_embeddings", c.num_position_embeddings);
   c.grid = common::read_grid_geometry(vision, c.grid);

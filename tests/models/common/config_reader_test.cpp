@@ -38,6 +38,27 @@ TEST(ReadSize, TakesNumbersAndListsOfEqualOnes) {
 
 TEST(ReadSize, FallsBackWhereTheKeyIsAbsent) { EXPECT_EQ(depth_of("{}"), 12); }
 
+TEST(ReadDepthAndHeads, SecondNamesCountWhereBothAreThere) {
+  struct Tower {
+    std::int64_t depth = 27;
+    std::int64_t num_heads = 16;
+  };
+  const auto expect = [](const std::string& text, std::int64_t depth, std::int64_t num_heads) {
+    const JsonDocument document = parse(text);
+    Tower tower;
+    read_depth_and_heads(document.root(), tower);
+    EXPECT_EQ(tower.depth, depth) << text;
+    EXPECT_EQ(tower.num_heads, num_heads) << text;
+  };
+  expect("{}", 27, 16);
+  expect(R"({"depth": 3, "num_heads": 4})", 3, 4);
+  expect(R"({"num_hidden_layers": 5, "num_attention_heads": 8})", 5, 8);
+  expect(R"({"num_hidden_layers": 5, "num_attention_heads": 8, "depth": 3, "num_heads": 4})", 5, 8);
+  test::expect_error(ErrorCode::kCorruptData, "config.json: num_hidden_layers: ", [&] {
+    expect(R"({"depth": 3, "num_hidden_layers": 0})", 0, 0);
+  });
+}
+
 TEST(ReadSize, RefusalsNameTheKeyAndTheBounds) {
   const auto expect_refused = [](const std::string& value, const std::string& message) {
     test::expect_error(ErrorCode::kCorruptData, "config.json: depth: " + message,

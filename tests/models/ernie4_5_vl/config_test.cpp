@@ -37,6 +37,12 @@ TEST(Ernie4_5VlConfig, HasTheKeysOfPublishedFilesOrThoseOfTransformers) {
   }
 }
 
+TEST(Ernie4_5VlConfig, TakesSecondNamesOfDepthAndHeads) {
+  const Config c = parse(R"({"num_hidden_layers": 26, "num_attention_heads": 8})");
+  EXPECT_EQ(c.depth, 26);
+  EXPECT_EQ(c.num_heads, 8);
+}
+
 TEST(Ernie4_5VlConfig, RefusesWhatTheTowerDoesNotHave) {
   const auto expect_refused = [](ErrorCode code, const std::string& message,
                                  const std::string& vision, const std::string& root = {}) {

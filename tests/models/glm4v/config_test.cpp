@@ -86,6 +86,12 @@ TEST(Glm4vConfig, ReadsEveryKey) {
   EXPECT_EQ(c.rope_theta, 500);
 }
 
+TEST(Glm4vConfig, TakesSecondNamesOfDepthAndHeads) {
+  const Config c = parse(R"({"num_hidden_layers": 26, "num_attention_heads": 8})");
+  EXPECT_EQ(c.depth, 26);
+  EXPECT_EQ(c.num_heads, 8);
+}
+
 TEST(Glm4vConfig, RefusesWhatTheTowerDoesNotHave) {
   const auto expect_refused = [](ErrorCode code, const std::string& message,
                                  const std::string& vision) {

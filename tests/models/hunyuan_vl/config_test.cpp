@@ -38,6 +38,15 @@ TEST(HunyuanVlConfig, DefaultsAreThoseOfTheReferenceAndOfPublishedCheckpoints) {
   }
 }
 
+TEST(HunyuanVlConfig, SecondNamesCountWhereBothAreThere) {
+  const Config c = parse(R"({"num_attention_heads": 16, "attention_heads": 18,
+                             "rms_norm_eps": 1e-5, "layer_norm_eps": 1e-3})");
+  EXPECT_EQ(c.num_attention_heads, 18);
+  EXPECT_EQ(c.rms_norm_eps, 1e-3);
+  test::expect_error(ErrorCode::kCorruptData, "7 heads do not divide a width of 1152",
+                     [] { (void)parse(R"({"attention_heads": 7})"); });
+}
+
 TEST(HunyuanVlConfig, ReadsSizesOfOtherTowers) {
   const Config c = parse(R"({"hidden_size": 144, "num_attention_heads": 2, "head_dim": 72,
                              "patch_size": 14, "max_image_size": 170, "layer_norm_eps": 1e-4,

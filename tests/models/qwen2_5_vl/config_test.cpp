@@ -76,6 +76,12 @@ TEST(Qwen25VlConfig, AThinkerHasItsTowerOneLevelDeeper) {
   EXPECT_EQ(c.num_full(), 1);
 }
 
+TEST(Qwen25VlConfig, TakesSecondNamesOfDepthAndHeads) {
+  const Config c = parse(R"({"num_hidden_layers": 26, "num_attention_heads": 8})");
+  EXPECT_EQ(c.depth, 26);
+  EXPECT_EQ(c.num_heads, 8);
+}
+
 TEST(Qwen25VlConfig, RefusesWhatTheTowerDoesNotHave) {
   const auto expect_refused = [](ErrorCode code, const std::string& message,
                                  const std::string& vision) {

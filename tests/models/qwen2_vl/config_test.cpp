@@ -35,6 +35,12 @@ TEST(Qwen2VlConfig, HiddenSizeIsTheWidthOfARow) {
   EXPECT_EQ(c.grid.patch_size, 16);
 }
 
+TEST(Qwen2VlConfig, TakesSecondNamesOfDepthAndHeads) {
+  const Config c = parse(R"({"num_hidden_layers": 26, "num_attention_heads": 8})");
+  EXPECT_EQ(c.depth, 26);
+  EXPECT_EQ(c.num_heads, 8);
+}
+
 TEST(Qwen2VlConfig, RefusesWhatTheTowerDoesNotHave) {
   const auto expect_refused = [](ErrorCode code, const std::string& message,
                                  const std::string& vision) {

@@ -75,6 +75,12 @@ TEST(Qwen3VlConfig, ReadsEveryPublishedSizeOfQwen35) {
   }
 }
 
+TEST(Qwen3VlConfig, TakesSecondNamesOfDepthAndHeads) {
+  const Config c = parse(R"({"num_hidden_layers": 26, "num_attention_heads": 8})");
+  EXPECT_EQ(c.depth, 26);
+  EXPECT_EQ(c.num_heads, 8);
+}
+
 TEST(Qwen3VlConfig, AcceptsListsAndOlderNamesOfKeys) {
   EXPECT_EQ(parse("{\"patch_size\": [14, 14], \"in_chans\": 3}").grid.patch_size, 14);
   EXPECT_EQ(parse("{\"spatial_patch_size\": 12}").grid.patch_size, 12);
