@@ -32,8 +32,8 @@ Config parse_config(const checkpoint::HfConfig& files) {
   // attribute_map in the reference.
   c.num_attention_heads = common::read_size(vision, "attention_heads", c.num_attention_heads);
   common::check_heads(vision, c.hidden_size, c.num_attention_heads);
-  common::require_number(vision, "head_dim",
-                         static_cast<double>(c.hidden_size / c.num_attention_heads));
+  const std::int64_t head_dim = c.hidden_size / c.num_attention_heads;
+  common::require_number(vision, "head_dim", static_cast<double>(head_dim));
   c.grid = common::read_grid_geometry(vision, c.grid);
   c.max_image_size = common::read_size(vision, "max_image_size", c.max_image_size);
   FOVEA_CHECK(c.position_side() >= 1, kCorruptData, vision.path(),
