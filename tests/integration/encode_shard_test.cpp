@@ -15,6 +15,7 @@
 #include <set>
 #include <sstream>
 #include <thread>
+#include <utility>
 
 #include "checkpoint/safetensors.h"
 #include "integration/fovea_process.h"
@@ -66,7 +67,7 @@ class EncodeShard : public ::testing::Test {
   static Rows rows_in(const std::string& output) {
     Rows rows;
     std::set<std::string> files;
-    std::set<std::string> tensors;
+    std::set<std::pair<std::string, std::string>> tensors;  // file and name
     for (const fs::directory_entry& entry : fs::directory_iterator(output)) {
       if (entry.path().extension() != ".jsonl") continue;
       files.insert(entry.path().filename());
@@ -77,8 +78,8 @@ class EncodeShard : public ::testing::Test {
         if (!line.contains("path") || !line["error"].is_null()) continue;
         const std::string file = line["file"];
         const std::string tensor = line["tensor"];
-        EXPECT_TRUE(tensors.insert(file + "/" + tensor).second) << text;
-        const SafetensorsFile part(output + "/" + file);
+        EXPECT_TRUE(tensors.emplace(file, tensor).second) << text;
+        const SafetensorsFile part(fs::path(output) / file);
         const ConstTensorView view = part.tensor(tensor);
         const auto [at, is_new] = rows.emplace(
             line["path"], std::string(reinterpret_cast<const char*>(view.data), view.bytes()));
@@ -270,6 +271,18 @@ TEST_F(EncodeShard, AFileThatChangesIsEncodedAgain) {
   std::erase(again, "--no-table");
   EXPECT_THAT(run_fovea(again).out, HasSubstr("items   1 encoded, 2 were there, 0 failed\n"));
   EXPECT_THAT(run_fovea(again).out, HasSubstr("items   0 encoded, 3 were there, 0 failed\n"));
+  EXPECT_EQ(check(folder_ / "out").exit_code, 0);
+}
+
+TEST_F(EncodeShard, RowsOfAFileThatIsGoneStay) {
+  const std::string input = list(3);
+  expect_success(encode(input, folder_ / "out"));
+  const Rows before = rows_in(folder_ / "out");
+  fs::remove(folder_ / "images/1.png");
+  std::vector<std::string> again = arguments(input, folder_ / "out");
+  std::erase(again, "--no-table");
+  EXPECT_THAT(run_fovea(again).out, HasSubstr("items   0 encoded, 3 were there, 0 failed\n"));
+  EXPECT_EQ(rows_in(folder_ / "out"), before);
   EXPECT_EQ(check(folder_ / "out").exit_code, 0);
 }
 

@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <iostream>
 #include <optional>
 #include <utility>
@@ -36,20 +37,23 @@ constexpr std::int64_t kMostWarnings = 10;
 struct FileState {
   std::int64_t size = 0;
   std::int64_t mtime_ns = 0;
+  bool is_gone = false;  ///< nothing has this path; what cannot be looked at may be there
 };
 
 FileState state_of(const std::string& path) {
   constexpr std::int64_t kNsPerSecond = 1'000'000'000;
   struct stat status {};
-  if (::stat(path.c_str(), &status) != 0) return {};
+  if (::stat(path.c_str(), &status) != 0) {
+    return {.is_gone = errno == ENOENT || errno == ENOTDIR};
+  }
   const bool is_folder = S_ISDIR(status.st_mode);
   return {.size = is_folder ? 0 : status.st_size,
           .mtime_ns = status.st_mtim.tv_sec * kNsPerSecond + status.st_mtim.tv_nsec};
 }
 
-/// The line of an item, as far as it is known before it is encoded. A folder of frames changes when
-/// one of them does, or another one comes.
-ItemLine looked_up(const ListedItem& listed, const std::optional<MediaItem>& item) {
+/// The state of an item before it is encoded. A folder of frames changes when one of them does, or
+/// another one comes.
+FileState state_of(const ListedItem& listed, const std::optional<MediaItem>& item) {
   FileState state = state_of(listed.path);
   if (item && listed.modality == Modality::kVideo) {
     for (const std::string& path : item->paths()) {
@@ -59,7 +63,7 @@ ItemLine looked_up(const ListedItem& listed, const std::optional<MediaItem>& ite
       state.mtime_ns = std::max(state.mtime_ns, frame.mtime_ns);
     }
   }
-  return {.name = name_of(listed), .size = state.size, .mtime_ns = state.mtime_ns};
+  return state;
 }
 
 /// One run.
@@ -131,7 +135,8 @@ class ShardRun {
     list_.require_all_used();
   }
 
-  /// Has an item encoded, unless its rows are there.
+  /// Has an item encoded, unless its rows are there. Those of a file that is gone stay: nothing
+  /// newer is known of it.
   void visit(const ListedItem& listed, const PathDigest& digest, EncodeCalls& calls) {
     std::optional<MediaItem> item;
     std::optional<Error> error;
@@ -140,8 +145,9 @@ class ShardRun {
     } catch (const Error& failure) {
       error = failure;
     }
-    ItemLine line = looked_up(listed, item);
-    if (folder_.has(digest, line.size, line.mtime_ns)) {
+    const FileState state = state_of(listed, item);
+    ItemLine line{.name = name_of(listed), .size = state.size, .mtime_ns = state.mtime_ns};
+    if (state.is_gone ? folder_.has(digest) : folder_.has(digest, state.size, state.mtime_ns)) {
       ++skipped_;
       ++settled_;
     } else if (item) {
