@@ -47,6 +47,7 @@ AttentionWork make_work(const ops::AttentionArgs& args, const TeamPlaces& team) 
     work.out_norm = ops::parts_of(args.out).norm;
   }
   work.prefix_rows = static_cast<int>(std::min<std::int64_t>(args.sequences.prefix_rows, INT_MAX));
+  work.max_seqlen = static_cast<int>(std::min<std::int64_t>(args.sequences.max_seqlen, INT_MAX));
   // The kernels find the largest score before scaling, which needs a positive scale.
   if (args.scale < 0.0f) work.flip = kBf16SignBits;
   if (args.scale == 0.0f) {
@@ -68,12 +69,11 @@ TeamPlaces places_of(const Team* team) {
 
 enum class Kernel { kPortable, kHopper, kCudnn };
 
-Kernel choose(CudaAttention choice, bool hopper, const AttentionWork& work,
-              std::int64_t max_seqlen) {
-  if (work.prefix_rows < max_seqlen) return Kernel::kPortable;  // the others know no mask
+Kernel choose(CudaAttention choice, bool hopper, const AttentionWork& work) {
+  if (work.prefix_rows < work.max_seqlen) return Kernel::kPortable;  // the others know no mask
   if (choice == CudaAttention::kCudnn && CudnnAttention::accepts(work)) return Kernel::kCudnn;
   if (!hopper || !has_attention_wgmma(work)) return Kernel::kPortable;
-  const bool faster = work.rows >= kHopperFromRows && max_seqlen >= kHopperFromSequence;
+  const bool faster = work.rows >= kHopperFromRows && work.max_seqlen >= kHopperFromSequence;
   return faster || choice == CudaAttention::kHopper ? Kernel::kHopper : Kernel::kPortable;
 }
 
@@ -93,7 +93,6 @@ void check(const char* op, const ops::AttentionArgs& args) {
 struct Attention::Plan {
   Kernel kernel;
   AttentionWork work;
-  std::int64_t max_seqlen;
   bool is_packed = false;  ///< keys and values are in the workspace already, for the Hopper kernel
 };
 
@@ -108,20 +107,19 @@ Attention::Plan Attention::plan(const char* op, const ops::AttentionArgs& args,
                                 const TeamPlaces& team) const {
   check(op, args);
   AttentionWork work = make_work(args, team);
-  const std::int64_t max_seqlen = args.sequences.max_seqlen;
-  const Kernel kernel = choose(choice_, hopper_, work, max_seqlen);
+  const Kernel kernel = choose(choice_, hopper_, work);
   // Who packs E4M3 knows no scale that is not positive.
   if (kernel == Kernel::kHopper && args.projection_dtype == DType::kF8E4M3 && args.scale > 0.0f) {
     work.format = HeadFormat::kE4M3;
   }
-  return {.kernel = kernel, .work = work, .max_seqlen = max_seqlen};
+  return {.kernel = kernel, .work = work};
 }
 
 std::size_t Attention::workspace_bytes(const Plan& plan) const {
   switch (plan.kernel) {
     case Kernel::kPortable: return 0;
     case Kernel::kHopper: return packed_bytes(plan.work);
-    case Kernel::kCudnn: return cudnn_->workspace_bytes(plan.work, plan.max_seqlen);
+    case Kernel::kCudnn: return cudnn_->workspace_bytes(plan.work);
   }
   return 0;
 }
@@ -132,7 +130,7 @@ void Attention::run(CudaStream& stream, const Plan& plan) const {
     case Kernel::kHopper:
       if (!plan.is_packed) launch_attention_packing(stream, plan.work);
       return launch_attention_wgmma(stream, plan.work, num_sms_);
-    case Kernel::kCudnn: return cudnn_->run(stream, plan.work, plan.max_seqlen, num_sms_);
+    case Kernel::kCudnn: return cudnn_->run(stream, plan.work, num_sms_);
   }
 }
 

@@ -50,9 +50,9 @@ std::int64_t round_up_to_power_of_two(std::int64_t value) {
   return static_cast<std::int64_t>(std::bit_ceil(static_cast<std::uint64_t>(value)));
 }
 
-PlanKey key_of(const AttentionWork& work, std::int64_t max_seqlen) {
+PlanKey key_of(const AttentionWork& work) {
   return {.num_seqs = round_up_to_power_of_two(work.max_seqs),
-          .max_seqlen = round_up_to_power_of_two(max_seqlen),
+          .max_seqlen = round_up_to_power_of_two(work.max_seqlen),
           .num_heads = work.num_heads,
           .head_dim = work.head_dim};
 }
@@ -213,17 +213,15 @@ bool CudnnAttention::accepts(const AttentionWork& work) {
          std::int64_t{3} * work.rows * work.num_heads * work.head_dim <= kMostElements;
 }
 
-std::size_t CudnnAttention::workspace_bytes(const AttentionWork& work,
-                                            std::int64_t max_seqlen) const {
-  const PlanKey key = key_of(work, max_seqlen);
+std::size_t CudnnAttention::workspace_bytes(const AttentionWork& work) const {
+  const PlanKey key = key_of(work);
   const std::scoped_lock lock(impl_->mutex);
   return WorkspaceLayout(key).scratch + impl_->plan(key).scratch_bytes;
 }
 
-void CudnnAttention::run(CudaStream& stream, const AttentionWork& work, std::int64_t max_seqlen,
-                         int num_sms) const {
+void CudnnAttention::run(CudaStream& stream, const AttentionWork& work, int num_sms) const {
   const DeviceGuard guard(stream.device_index());
-  const PlanKey key = key_of(work, max_seqlen);
+  const PlanKey key = key_of(work);
   const WorkspaceLayout layout(key);
   std::byte* const memory = work.workspace;
   const auto integers = [&](std::size_t at) {

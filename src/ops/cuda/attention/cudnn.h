@@ -25,14 +25,12 @@ class CudnnAttention {
   /// Whether cuDNN can do this work: a positive scale, and a qkv aligned to 16 bytes.
   [[nodiscard]] static bool accepts(const AttentionWork& work);
 
-  /// Bytes of work.workspace. @param max_seqlen bound on the length of any sequence.
-  [[nodiscard]] std::size_t workspace_bytes(const AttentionWork& work,
-                                            std::int64_t max_seqlen) const;
+  /// Bytes of work.workspace.
+  [[nodiscard]] std::size_t workspace_bytes(const AttentionWork& work) const;
 
   /// Queries and keys must be rotated already. Rows of `out` that no sequence covers become zeros.
   /// Asynchronous; safe to capture.
-  void run(CudaStream& stream, const AttentionWork& work, std::int64_t max_seqlen,
-           int num_sms) const;
+  void run(CudaStream& stream, const AttentionWork& work, int num_sms) const;
 
  private:
   struct Impl;

@@ -24,8 +24,8 @@ std::string CudnnAttention::software() { refuse(); }
 
 bool CudnnAttention::accepts(const AttentionWork&) { return false; }
 
-std::size_t CudnnAttention::workspace_bytes(const AttentionWork&, std::int64_t) const { return 0; }
+std::size_t CudnnAttention::workspace_bytes(const AttentionWork&) const { return 0; }
 
-void CudnnAttention::run(CudaStream&, const AttentionWork&, std::int64_t, int) const {}
+void CudnnAttention::run(CudaStream&, const AttentionWork&, int) const {}
 
 }  // namespace fovea::cuda

@@ -374,14 +374,15 @@ void launch_plan(CudaStream& stream, const AttentionWork& w, int num_sms) {
 }
 
 /// Whether three groups per CTA finish sooner than two: they do more per step, but larger tiles
-/// leave more of a sequence's last tile and of the last wave of SMs idle. How long sequences are is
-/// not known here; that all are equally long is a guess.
+/// leave more of a sequence's last tile and of the last wave of SMs idle. All sequences are taken
+/// to be as long as the longest may be.
 inline bool prefers_three_groups(const AttentionWork& w, int num_sms) {
   constexpr double kRelativeTime = 1.4;  // of a tile of 192 rows to one of 128, measured on H200
   const auto ceil_div = [](int a, int b) { return (a + b - 1) / b; };
-  const int length = ceil_div(w.rows, std::max(w.max_seqs, 1));
+  const int length = std::clamp(w.max_seqlen, 1, std::max(w.rows, 1));
   const auto waves = [&](int tile_rows) {
-    return ceil_div(w.max_seqs * ceil_div(length, tile_rows) * w.num_heads, num_sms);
+    const int tiles = ceil_div(w.rows, length) * ceil_div(length, tile_rows);
+    return ceil_div(tiles * w.num_heads, num_sms);
   };
   return kRelativeTime * waves(3 * kGroupQueries) < waves(2 * kGroupQueries);
 }

@@ -22,6 +22,7 @@ struct AttentionWork : PackedHeads {
   float* out_scale = nullptr;
   float* out_norm = nullptr;
   int prefix_rows = INT_MAX;  ///< ops::Sequences::prefix_rows; the portable kernel alone reads it
+  int max_seqlen = 0;         ///< of a sequence, at most
 };
 
 inline constexpr int kMaxAttentionHeadDim = 128;
