@@ -40,7 +40,7 @@ std::uint32_t bits_of(float value) {
   return bits;
 }
 
-const cpu::GemmKernel kPortableBf16 = cpu::kPortableUnit.kernels.bf16;
+const cpu::GemmKernel& portable_bf16() { return cpu::kPortableUnit.kernels.bf16; }
 
 /// Including the kernels that this machine has no use for.
 std::vector<cpu::GemmKernel> bf16_kernels() {
@@ -66,7 +66,7 @@ cpu::GemmKernel twin_of(const cpu::GemmKernel& kernel) {
     case Order::kBfmmla: return emulated_matrix_kernel();
     case Order::kVdpbf16ps: break;
   }
-  return kPortableBf16;
+  return portable_bf16();
 }
 
 class Bf16KernelTest : public ::testing::TestWithParam<cpu::GemmKernel> {};
@@ -124,7 +124,7 @@ TEST_P(Bf16KernelTest, RoundsToNearestEvenAndDenormalNumbersToZero) {
 TEST_P(Bf16KernelTest, FillsTheLastStepOfARowWithZeros) {
   for (std::int64_t cols = 1; cols <= 65; ++cols) {
     const std::vector<float> row(static_cast<std::size_t>(cols), 1.0f);
-    const std::int64_t whole = cpu::ceil_div(cols, kStepValues) * kStepValues;
+    const std::int64_t whole = ceil_div(cols, kStepValues) * kStepValues;
     std::vector<std::uint16_t> words(static_cast<std::size_t>(whole + 1), 0xffff);
     auto* const to = reinterpret_cast<std::byte*>(words.data());
     GetParam().prepare({.x = row.data(),
@@ -176,7 +176,7 @@ Matrix run_bf16(const cpu::GemmKernel& kernel, const Matrix& x, const ops::Packe
                    .panel_bytes = layout.panel_bytes(x.cols),
                    .row_bytes = layout.row_bytes(),
                    .depth = layout.depth(x.cols),
-                   .num_panels = cpu::ceil_div(packed.out_features, cpu::kPanelColumns),
+                   .num_panels = ceil_div(packed.out_features, cpu::kPanelColumns),
                    .bias = reinterpret_cast<const float*>(packed.bias.data()),
                    .int8_columns = nullptr,
                    .int8_stride = 0,
@@ -244,7 +244,7 @@ float sum_in_order(Order order, const float* x, const float* w, std::int64_t col
 
 /// Expects the bits of what the layer is defined as, without bias.
 void expect_definition(const cpu::GemmKernel& kernel, const Matrix& x, const Stored& weight) {
-  const std::vector<float> rounded = rounded_by(kPortableBf16, x.values);
+  const std::vector<float> rounded = rounded_by(portable_bf16(), x.values);
   const Matrix out = run_bf16(kernel, x, weight);
   const FloatModeScope mode(kTowerFloatMode);
   for (std::int64_t r = 0; r < x.rows; ++r) {

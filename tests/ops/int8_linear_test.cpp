@@ -163,7 +163,7 @@ std::vector<cpu::GemmKernel> int8_kernels() {
 /// What a kernel makes of a layer with these integers, all rows in one task.
 Matrix run_int8(const cpu::GemmKernel& kernel, const Matrix& x, const ops::PackedLinear& layer) {
   const std::int64_t stride = (x.cols + 63) / 64 * 64 + 64;
-  const std::int64_t panels = cpu::ceil_div(layer.out_features, cpu::kPanelColumns);
+  const std::int64_t panels = ceil_div(layer.out_features, cpu::kPanelColumns);
   const auto layout = cpu::PanelLayout::of(cpu::GemmFormat::kInt8, layer.dtype);
   const auto rows = static_cast<std::size_t>(x.rows);
   std::vector<std::byte> values(rows * static_cast<std::size_t>(stride), std::byte{0xa5});

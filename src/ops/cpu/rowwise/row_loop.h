@@ -6,17 +6,9 @@
 #include "core/check.h"
 #include "core/thread_pool.h"
 #include "fovea/tower/ops/context.h"
+#include "ops/rounding.h"
 
 namespace fovea::cpu {
-
-/// a / b rounded up. @param a >= 0. @param b > 0.
-[[nodiscard]] inline std::int64_t ceil_div(std::int64_t a, std::int64_t b) {
-  return (a + b - 1) / b;
-}
-/// The least multiple of `unit` that is not below `value`.
-[[nodiscard]] inline std::int64_t round_up(std::int64_t value, std::int64_t unit) {
-  return ceil_div(value, unit) * unit;
-}
 
 /// Number of live rows of a tensor with `capacity` rows, read now: call it when the work runs.
 /// @throws Error(kInternal) if the count does not lie in [0, capacity].

@@ -33,6 +33,7 @@
 #include "ops/cuda/ptx/ptx.cuh"
 #include "ops/cuda/ptx/wgmma.cuh"
 #include "ops/cuda/rowwise/quantize.cuh"
+#include "ops/rounding.h"
 
 namespace fovea::cuda::hopper_attention {
 
@@ -378,11 +379,10 @@ void launch_plan(CudaStream& stream, const AttentionWork& w, int num_sms) {
 /// to be as long as the longest may be.
 inline bool prefers_three_groups(const AttentionWork& w, int num_sms) {
   constexpr double kRelativeTime = 1.4;  // of a tile of 192 rows to one of 128, measured on H200
-  const auto ceil_div = [](int a, int b) { return (a + b - 1) / b; };
   const int length = std::clamp(w.max_seqlen, 1, std::max(w.rows, 1));
   const auto waves = [&](int tile_rows) {
-    const int tiles = ceil_div(w.rows, length) * ceil_div(length, tile_rows);
-    return ceil_div(tiles * w.num_heads, num_sms);
+    const std::int64_t tiles = ceil_div(w.rows, length) * ceil_div(length, tile_rows);
+    return static_cast<double>(ceil_div(tiles * w.num_heads, num_sms));
   };
   return kRelativeTime * waves(3 * kGroupQueries) < waves(2 * kGroupQueries);
 }

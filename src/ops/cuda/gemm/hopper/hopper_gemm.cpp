@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "core/check.h"
+#include "ops/rounding.h"
 
 namespace fovea::cuda {
 
@@ -14,8 +15,6 @@ namespace {
 constexpr std::int64_t kBlockBytes = 128;  // of a row of x, that a stage holds
 constexpr int kChunkRows = 16;             // of the output, that a warp stores at once
 constexpr std::uintptr_t kAlignment = 16;  // bytes; of rows and addresses, for TMA
-
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 /// Bytes of an element of x and weights, and of the output.
 std::int64_t operand_bytes(GemmFormat format) { return format == GemmFormat::kBf16 ? 2 : 1; }
