@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/check.h"
+#include "core/rounding.h"
 #include "engine/diagnostics/compare.h"
 #include "graph/capture/graph_set.h"
 #include "graph/capture/image_search.h"
@@ -19,8 +20,6 @@ namespace {
 const PathSpec& path_of(const EncoderGraphModel& model, const GraphKey& key) {
   return model.graph_spec().paths[static_cast<std::size_t>(key.path)];
 }
-
-std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; }
 
 /// How much of the tokens that are left an image takes: about half or all of them, both up to
 /// kTypicalTokens unless the items are too few; the same as each of the others, which are as few as

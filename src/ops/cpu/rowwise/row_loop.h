@@ -4,9 +4,9 @@
 #include <cstdint>
 
 #include "core/check.h"
+#include "core/rounding.h"
 #include "core/thread_pool.h"
 #include "fovea/tower/ops/context.h"
-#include "ops/rounding.h"
 
 namespace fovea::cpu {
 

@@ -33,7 +33,7 @@
 #include "ops/cuda/ptx/ptx.cuh"
 #include "ops/cuda/ptx/wgmma.cuh"
 #include "ops/cuda/rowwise/quantize.cuh"
-#include "ops/rounding.h"
+#include "core/rounding.h"
 
 namespace fovea::cuda::hopper_attention {
 

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "core/check.h"
-#include "ops/rounding.h"
+#include "core/rounding.h"
 
 namespace fovea::cuda {
 
