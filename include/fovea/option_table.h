@@ -224,7 +224,7 @@ constexpr auto option_table(std::type_identity<EngineOptions>) {
              detail::kOfDevice),
       option("quantization", &EngineOptions::quantization,
              "Multiplies numbers of 8 bits, faster and less precise: fp8 in all blocks "
-             "but the first three, on Hopper only; int8 in all blocks, on CPUs only",
+             "but the first ones, on Hopper only; int8 in all blocks, on CPUs only",
              detail::kOfModel),
       option("dtype_compute", &EngineOptions::dtype_compute,
              "What GEMMs multiply that are not quantized; auto is bfloat16 on a GPU and "

@@ -134,7 +134,7 @@ enum class PruningMethod : std::uint8_t {
 /// How weights are kept on the device.
 enum class Quantization : std::uint8_t {
   kNone,
-  /// The GEMMs of all blocks but the first three in E4M3, with a scale per row of weights and of
+  /// The GEMMs of all blocks but the first ones in E4M3, with a scale per row of weights and of
   /// activations (docs/quantization.md). Hopper only.
   kFp8,
   /// The GEMMs of all blocks in integers of 8 bits, likewise. CPU only.

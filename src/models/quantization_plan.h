@@ -1,33 +1,51 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
+#include "core/rounding.h"
 #include "fovea/options.h"
 #include "fovea/tower/ops/linear.h"
 
 namespace fovea {
 
+/// A block of a tower.
+struct BlockPlace {
+  std::int64_t index = 0;
+  std::int64_t count = 1;  ///< of the blocks of the tower
+  /// With fp8, of nine blocks so many stay native, the first ones. The numbers of families are
+  /// chosen so that rows with random weights differ by at most 0.08 (docs/quantization.md).
+  std::int64_t native_of_nine = 1;
+};
+/// Of towers with gated MLPs, where two results are multiplied, each with its error.
+inline constexpr std::int64_t kGatedNativeOfNine = 3;
+
 /// Formats of the layers of a tower. Those outside of blocks stay native: what a merger loses is in
 /// the rows as it is.
 struct QuantizationPlan {
   ops::WeightFormat blocks = ops::WeightFormat::kNative;
-  std::int64_t native_blocks = 0;  ///< the first ones, whose layers stay native, too
 
-  /// The format of the layers of block number `index`.
-  [[nodiscard]] ops::WeightFormat of_block(std::int64_t index) const noexcept {
-    return index < native_blocks ? ops::WeightFormat::kNative : blocks;
+  /// The format of the layers of a block.
+  [[nodiscard]] ops::WeightFormat of(const BlockPlace& block) const noexcept {
+    const bool is_native =
+        blocks == ops::WeightFormat::kFp8 && block.index < native_with_fp8(block);
+    return is_native ? ops::WeightFormat::kNative : blocks;
+  }
+
+ private:
+  /// How many blocks stay native: the first ones, as their rows differ most in size, and what they
+  /// lose every later block works on.
+  [[nodiscard]] static std::int64_t native_with_fp8(const BlockPlace& block) noexcept {
+    constexpr std::int64_t kAtLeast = 3;
+    return std::max(kAtLeast, ceil_div(block.native_of_nine * block.count, 9));
   }
 };
 
 [[nodiscard]] inline QuantizationPlan quantization_plan(Quantization quantization) noexcept {
-  // The rows of the first blocks differ most in size, and what they lose every later block works
-  // on.
-  constexpr std::int64_t kNativeWithFp8 = 3;
   switch (quantization) {
     case Quantization::kNone: break;
-    case Quantization::kFp8:
-      return {.blocks = ops::WeightFormat::kFp8, .native_blocks = kNativeWithFp8};
-    case Quantization::kInt8: return {.blocks = ops::WeightFormat::kInt8};
+    case Quantization::kFp8: return {ops::WeightFormat::kFp8};
+    case Quantization::kInt8: return {ops::WeightFormat::kInt8};
   }
   return {};
 }

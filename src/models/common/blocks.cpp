@@ -57,7 +57,7 @@ BlockSequence load_blocks(WeightLoader& loader, const std::string& tower, const 
                           const BlockShape& shape, std::int64_t count, std::int64_t first) {
   std::vector<Block> blocks;
   for (std::int64_t i = first; i < first + count; ++i) {
-    const auto block = loader.block(i);
+    const auto block = loader.block({.index = i, .count = first + count});
     blocks.push_back(load_block(loader, cat(tower, i, "."), names, shape));
   }
   return loader.block_sequence(std::move(blocks));

@@ -46,9 +46,9 @@ class WeightLoader {
     WeightLoader& loader_;
     ops::WeightFormat before_;
   };
-  /// While the result lives, layers are those of block number `index` of a tower.
-  [[nodiscard]] FormatScope block(std::int64_t index) noexcept {
-    return {*this, plan_.of_block(index)};
+  /// While the result lives, layers are those of a block of a tower.
+  [[nodiscard]] FormatScope block(const BlockPlace& place) noexcept {
+    return {*this, plan_.of(place)};
   }
 
   enum class Bias : std::uint8_t {

@@ -38,7 +38,7 @@ Clip load_clip(common::WeightLoader& loader, const Config& c, const Views& views
   }
   w.pre_layrnorm = loader.layer_norm("vision_model.pre_layrnorm", c.clip_width, kClipEpsilon);
   for (std::int64_t i = 0; i < c.clip_layers; ++i) {
-    const auto block = loader.block(i);
+    const auto block = loader.block({.index = i, .count = c.clip_layers});
     w.layers.push_back(load_clip_layer(loader, c, cat("vision_model.transformer.layers.", i)));
   }
   return w;

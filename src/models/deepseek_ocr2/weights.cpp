@@ -54,7 +54,8 @@ Weights load_weights(common::WeightLoader& loader, const Config& c, const Views&
     w.queries[path] = load_queries(loader, views[path], width);
   }
   for (std::int64_t i = 0; i < c.decoder.num_hidden_layers; ++i) {
-    const auto block = loader.block(i);
+    const auto block = loader.block(
+        {.index = i, .count = c.decoder.num_hidden_layers, .native_of_nine = kGatedNativeOfNine});
     w.layers.push_back(load_layer(loader, c.decoder, cat(decoder, "layers.", i)));
   }
   w.norm = loader.rms_norm(decoder + "norm", width, static_cast<float>(c.decoder.rms_norm_eps));

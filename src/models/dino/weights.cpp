@@ -132,7 +132,9 @@ Weights load_weights(common::WeightLoader& loader, const Tower& tower,
     w.inv_freq = inverse_frequencies(loader, tower);
   }
   for (std::int64_t i = 0; i < c.num_hidden_layers; ++i) {
-    const auto block = loader.block(i);
+    const auto block = loader.block({.index = i,
+                                     .count = c.num_hidden_layers,
+                                     .native_of_nine = c.gated_mlp ? kGatedNativeOfNine : 1});
     w.layers.push_back(load_layer(loader, c, names, cat(names.layers, i, ".")));
   }
   w.layernorm = loader.layer_norm(names.norm, width, static_cast<float>(c.layer_norm_eps));

@@ -48,7 +48,7 @@ Weights load_weights(common::WeightLoader& loader, const Config& c,
                                          {c.grid.patch_dim()}, common::WeightLoader::Bias::kNo)};
   std::vector<common::Block> blocks;
   for (std::int64_t i = 0; i < c.depth; ++i) {
-    const auto block = loader.block(i);
+    const auto block = loader.block({.index = i, .count = c.depth});
     blocks.push_back(load_block(loader, c, cat(tower, "blocks.", i)));
   }
   w.blocks = loader.block_sequence(std::move(blocks));

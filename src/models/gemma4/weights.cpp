@@ -125,7 +125,8 @@ Weights load_weights(common::WeightLoader& loader, const Config& c,
   w.x_positions = load_positions(loader, c, 0);
   w.y_positions = load_positions(loader, c, 1);
   for (std::int64_t i = 0; i < c.num_hidden_layers; ++i) {
-    const auto block = loader.block(i);
+    const auto block = loader.block(
+        {.index = i, .count = c.num_hidden_layers, .native_of_nine = kGatedNativeOfNine});
     w.blocks.push_back(load_block(loader, c, cat("vision_tower.encoder.layers.", i)));
   }
   w.ones = ones(loader, c.head_dim);

@@ -117,7 +117,7 @@ Weights load_weights(common::WeightLoader& loader, const Config& c,
                                          });
   const Loading loading{loader, c, names};
   for (std::int64_t i = 0; i < c.num_hidden_layers; ++i) {
-    const auto block = loader.block(i);
+    const auto block = loader.block({.index = i, .count = c.num_hidden_layers});
     w.layers.push_back(loading.layer(cat(names.layers, i, ".")));
   }
   w.projector_norm = loader.layer_norm(names.projector_norm, c.joined_width(), kProjectorEpsilon);

@@ -57,7 +57,7 @@ Weights load_weights(common::WeightLoader& loader, const Config& c,
                                            });
   w.layernorm_pre = loader.layer_norm("vision_model.layernorm_pre", width, kNormEpsilon);
   for (std::int64_t i = 0; i < c.num_hidden_layers; ++i) {
-    const auto block = loader.block(i);
+    const auto block = loader.block({.index = i, .count = c.num_hidden_layers});
     w.layers.push_back(load_layer(loader, c, cat("vision_model.model.layers.", i)));
   }
   w.layernorm_post = loader.layer_norm("vision_model.layernorm_post", width, kNormEpsilon);

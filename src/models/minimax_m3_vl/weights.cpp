@@ -89,7 +89,7 @@ Weights load_weights(common::WeightLoader& loader, const Config& c,
                                      static_cast<float>(c.layer_norm_eps));
   std::vector<common::Block> blocks;
   for (std::int64_t i = 0; i < c.num_hidden_layers; ++i) {
-    const auto block = loader.block(i);
+    const auto block = loader.block({.index = i, .count = c.num_hidden_layers});
     blocks.push_back(load_block(loader, c, cat(tower, "encoder.layers.", i)));
   }
   w.blocks = loader.block_sequence(std::move(blocks));

@@ -64,7 +64,8 @@ Weights load_weights(common::WeightLoader& loader, const Config& c,
       .proj = loader.linear(tower + ".patch_conv", c.hidden_size, {3, patch, patch}, Bias::kNo)};
   w.ln_pre = loader.rms_norm(tower + ".ln_pre", c.hidden_size, kNormEpsilon);
   for (std::int64_t i = 0; i < c.num_hidden_layers; ++i) {
-    const auto block = loader.block(i);
+    const auto block = loader.block(
+        {.index = i, .count = c.num_hidden_layers, .native_of_nine = kGatedNativeOfNine});
     w.blocks.push_back(load_block(loader, c, cat(tower, ".transformer.layers.", i)));
   }
   if (c.format != Format::kPixtral) w.merger = load_merger(loader, c, projector);

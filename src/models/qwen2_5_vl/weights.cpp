@@ -40,7 +40,8 @@ Weights load_weights(common::WeightLoader& loader, const Config& c,
       .proj = loader.linear("patch_embed.proj", c.hidden_size,
                             {3, g.temporal_patch_size, g.patch_size, g.patch_size}, Bias::kNo)};
   for (std::int64_t i = 0; i < c.depth; ++i) {
-    const auto block = loader.block(i);
+    const auto block =
+        loader.block({.index = i, .count = c.depth, .native_of_nine = kGatedNativeOfNine});
     w.blocks.push_back(load_block(loader, c, cat("blocks.", i)));
   }
   w.ln_q = loader.rms_norm("merger.ln_q", c.hidden_size, kNormEpsilon);

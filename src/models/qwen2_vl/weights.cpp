@@ -34,7 +34,7 @@ Weights load_weights(common::WeightLoader& loader, const Config& c,
                                          {3, g.temporal_patch_size, g.patch_size, g.patch_size},
                                          common::WeightLoader::Bias::kNo)};
   for (std::int64_t i = 0; i < c.depth; ++i) {
-    const auto block = loader.block(i);
+    const auto block = loader.block({.index = i, .count = c.depth});
     w.blocks.push_back(load_block(loader, c, cat("blocks.", i)));
   }
   w.ln_q = loader.layer_norm("merger.ln_q", c.embed_dim, kNormEpsilon);

@@ -44,7 +44,7 @@ Weights load_weights(common::WeightLoader& loader, const Config& c,
   w.pos_embed.shape = {c.position_side() * c.position_side(), c.hidden_size};
   std::vector<common::Block> blocks;
   for (std::int64_t i = 0; i < c.depth; ++i) {
-    const auto block = loader.block(i);
+    const auto block = loader.block({.index = i, .count = c.depth});
     blocks.push_back(load_block(loader, c, cat("blocks.", i)));
   }
   w.blocks = loader.block_sequence(std::move(blocks));

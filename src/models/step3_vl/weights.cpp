@@ -64,7 +64,7 @@ Weights load_weights(common::WeightLoader& loader, const Config& c) {
     w.positions[path] = load_positions(loader, c, kViews[path]);
   }
   for (std::int64_t i = 0; i < c.num_hidden_layers; ++i) {
-    const auto block = loader.block(i);
+    const auto block = loader.block({.index = i, .count = c.num_hidden_layers});
     w.layers.push_back(load_layer(loader, c, cat("vision_model.transformer.layers.", i)));
   }
   w.vit_downsampler =

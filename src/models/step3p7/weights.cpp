@@ -57,7 +57,7 @@ Weights load_weights(common::WeightLoader& loader, const Config& c,
   w.ln_pre = loader.layer_norm(tower + "ln_pre", c.width, static_cast<float>(c.layer_norm_eps));
   std::vector<common::Block> blocks;
   for (std::int64_t i = 0; i < c.layers; ++i) {
-    const auto block = loader.block(i);
+    const auto block = loader.block({.index = i, .count = c.layers});
     blocks.push_back(load_block(loader, c, cat(tower, "transformer.resblocks.", i)));
   }
   w.blocks = loader.block_sequence(std::move(blocks));

@@ -63,14 +63,31 @@ TEST_F(WeightLoaderTest, BlocksFromTheFourthOnAreLoadedInTheirFormat) {
   const auto load = [&] { (void)loader.linear("layer", 16, {16}, WeightLoader::Bias::kNo); };
   load();
   for (std::int64_t block = 0; block < 3; ++block) {
-    const auto scope = loader.block(block);
+    const auto scope = loader.block({.index = block, .count = 5});
     load();
   }
   {
-    const auto scope = loader.block(3);  // a CPU has no kernels for it
+    const auto scope = loader.block({.index = 3, .count = 5});  // a CPU has no kernels for it
     test::expect_error(ErrorCode::kUnsupported, "compute capability 9.0 (Hopper)", load);
   }
   load();
+}
+
+TEST(QuantizationPlanOfFp8, LeavesTheFirstOfNineBlocksNativeOrAsManyAsTheFamilySays) {
+  const QuantizationPlan plan = quantization_plan(Quantization::kFp8);
+  const auto native = [&](std::int64_t count, std::int64_t of_nine) {
+    std::int64_t index = 0;
+    while (index < count && plan.of({index, count, of_nine}) == ops::WeightFormat::kNative) ++index;
+    return index;
+  };
+  EXPECT_EQ(native(27, 1), 3);
+  EXPECT_EQ(native(28, 1), 4);
+  EXPECT_EQ(native(45, 1), 5);
+  EXPECT_EQ(native(32, kGatedNativeOfNine), 11);
+  EXPECT_EQ(native(24, 5), 14);
+  EXPECT_EQ(native(5, 5), 3);
+  EXPECT_EQ(native(5, 1), 3) << "at least three";
+  EXPECT_EQ(native(2, 1), 2);
 }
 
 TEST_F(WeightLoaderTest, Int8IsTheFormatOfAllBlocksAndOfNothingElse) {
@@ -82,7 +99,7 @@ TEST_F(WeightLoaderTest, Int8IsTheFormatOfAllBlocksAndOfNothingElse) {
   };
   EXPECT_EQ(dtype(), DType::kF32) << "the patch embedding";
   {
-    const auto scope = loader.block(0);
+    const auto scope = loader.block({.index = 0, .count = 5});
     EXPECT_EQ(dtype(), DType::kI8);
   }
   EXPECT_EQ(dtype(), DType::kF32) << "a merger";

@@ -70,7 +70,7 @@ MoonVitWeights load_moonvit(WeightLoader& loader, const MoonVitConfig& c,
   if (c.init_pos_emb_time > 0) w.times = time_table(loader, c);
   std::vector<Block> blocks;
   for (std::int64_t i = 0; i < c.num_hidden_layers; ++i) {
-    const auto block = loader.block(i);
+    const auto block = loader.block({.index = i, .count = c.num_hidden_layers});
     blocks.push_back(load_block(loader, c, cat("vision_tower.encoder.blocks.", i)));
   }
   w.blocks = loader.block_sequence(std::move(blocks));

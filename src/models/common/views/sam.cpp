@@ -179,7 +179,7 @@ Sam load_sam(WeightLoader& loader, const SamConfig& c, std::span<const SquareVie
                         }));
   }
   for (std::int64_t layer = 0; layer < c.layers; ++layer) {
-    const auto block = loader.block(layer);
+    const auto block = loader.block({.index = layer, .count = c.layers});
     w.blocks.push_back(load_sam_block(loader, c, layer, views));
   }
   load_neck(loader, c, w);
