@@ -17,12 +17,14 @@
 // sequence of 16384 rows 560, 590, 540, 630, 700; of 4096 rows 490, 460, 430, 550, 490; 8 sequences
 // of 1024 rows 320 to 390. Of E4M3: 800, 800, 895, 970, 1100; 570 to 720; 360 to 405.
 // What did not help: polynomials in place of some exponentials (more instructions), scores of the
-// next step ahead of the softmax in a second set of registers (serialised by the compiler), queries
-// in registers, 16-byte copies of keys and values without packing (277 at 16384 rows of 72), q k^T
-// before p v so that the softmax begins while p v is under way, turns that end with the last but
-// one WGMMA, 144 or 192 keys in a step of two groups. The items of a CTA as one stream of steps,
-// where q k^T of an item starts together with the last p v of the item before: 8 x 256 rows 4 %
-// faster, 20 x 440 and 8 x 1024 1 %, but 4096 and 16384 rows 1 % slower.
+// next step under way in a second set of registers during the softmax (nor where it has no branch,
+// so that the compiler does not serialise them), queries in registers, 16-byte copies of keys and
+// values without packing (277 at 16384 rows of 72), q k^T before p v so that the softmax begins
+// while p v is under way, turns that end with the last but one WGMMA, 144 or 192 keys in a step of
+// two groups. The items of a CTA as one stream of steps, where q k^T of an item starts together
+// with the last p v of the item before: 8 x 256 rows 4 % faster, 20 x 440 and 8 x 1024 1 %, but
+// 4096 and 16384 rows 1 % slower.
+#include "core/rounding.h"
 #include "ops/cuda/attention/softmax_e4m3.cuh"
 #include "ops/cuda/attention/softmax_wgmma.cuh"
 #include "ops/cuda/attention/wgmma_feed.cuh"
@@ -33,7 +35,6 @@
 #include "ops/cuda/ptx/ptx.cuh"
 #include "ops/cuda/ptx/wgmma.cuh"
 #include "ops/cuda/rowwise/quantize.cuh"
-#include "core/rounding.h"
 
 namespace fovea::cuda::hopper_attention {
 
