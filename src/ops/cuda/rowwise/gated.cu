@@ -63,22 +63,9 @@ __global__ void __launch_bounds__(kBlock) gated_kernel(GatedWork w) {
   }
 }
 
-/// The extent of what the threads of a CTA have, given to each.
-__device__ RowExtent extent_of_cta(RowExtent extent) {
-  constexpr int kWarps = kBlock / kWarp;
-  __shared__ RowExtent of_warps[kWarps];
-  extent.reduce();
-  __syncthreads();  // the extents of the row before have been read
-  if (lane_index() == 0) of_warps[threadIdx.x / kWarp] = extent;
-  __syncthreads();
-  RowExtent all = of_warps[0];
-#pragma unroll
-  for (int warp = 1; warp < kWarps; ++warp) all.add_other(of_warps[warp]);
-  return all;
-}
-
 __global__ void __launch_bounds__(kBlock)
     gated_to_e4m3_kernel(GatedWork w, ops::QuantizedRows out) {
+  __shared__ RowExtent extents[kBlock / kWarp];
   wait_for_predecessor();
   const std::int64_t live = live_rows(w.live, w.rows);
   for (std::int64_t row = blockIdx.x; row < live; row += gridDim.x) {
@@ -91,7 +78,7 @@ __global__ void __launch_bounds__(kBlock)
     };
     RowExtent extent;
     for_columns([&](std::int64_t, const float(&values)[kVector]) { extent.add(values); });
-    extent = extent_of_cta(extent);
+    extent = extent_of_cta(extent, extents);
     if (threadIdx.x == 0) extent.store(out, row);
     const float inverse = 1.0f / extent.scale();
     for_columns([&](std::int64_t col, const float(&values)[kVector]) {

@@ -68,17 +68,6 @@ __device__ float block_sum(float value, float* scratch) {
   return total;
 }
 
-/// Of what the threads of a CTA have, given to each. `scratch` as in block_sum.
-__device__ RowExtent block_extent(RowExtent extent, float2* scratch) {
-  extent.reduce();
-  if (threadIdx.x % kWarp == 0) scratch[threadIdx.x / kWarp] = {extent.largest, extent.square};
-  __syncthreads();
-  RowExtent total;
-  for (unsigned warp = 0; warp < blockDim.x / kWarp; ++warp)
-    total.add_other({scratch[warp].x, scratch[warp].y});
-  return total;
-}
-
 template <bool kCentred>
 __device__ float finish(float value, float inv_std, float weight, float bias) {
   if constexpr (kCentred) return value * inv_std * weight + bias;
@@ -100,7 +89,7 @@ template <bool kCentred>
 __global__ void __launch_bounds__(kMaxThreads) norm_kernel(NormWork w) {
   __shared__ float sums[kMaxThreads / kWarp];
   __shared__ float squares[kMaxThreads / kWarp];
-  __shared__ float2 extents[kMaxThreads / kWarp];
+  __shared__ RowExtent extents[kMaxThreads / kWarp];
   let_successor_start();
   const int col = static_cast<int>(threadIdx.x) * kWidth;
   const bool active = col < w.cols;
@@ -135,7 +124,7 @@ __global__ void __launch_bounds__(kMaxThreads) norm_kernel(NormWork w) {
     if (w.quantized.values != nullptr) {
       RowExtent mine;
       if (active) mine.add(values);
-      const RowExtent extent = block_extent(mine, extents);
+      const RowExtent extent = extent_of_cta(mine, extents);
       if (threadIdx.x == 0) extent.store(w.quantized, row);
       if (active) {
         store_e4m3(w.quantized.values + row * w.cols + col, values, 1.0f / extent.scale());

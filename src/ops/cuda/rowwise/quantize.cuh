@@ -78,6 +78,18 @@ struct RowExtent {
   }
 };
 
+/// The extent of what the threads of a CTA have, given to each.
+/// @param of_warps shared memory, one for every warp. A call waits until all have read it.
+__device__ inline RowExtent extent_of_cta(RowExtent extent, RowExtent* of_warps) {
+  extent.reduce();
+  __syncthreads();
+  if (threadIdx.x % kWarp == 0) of_warps[threadIdx.x / kWarp] = extent;
+  __syncthreads();
+  RowExtent all = of_warps[0];
+  for (unsigned warp = 1; warp < blockDim.x / kWarp; ++warp) all.add_other(of_warps[warp]);
+  return all;
+}
+
 /// Eight neighbouring numbers at a multiple of 8 bytes, each multiplied by `inverse`.
 __device__ inline void store_e4m3(std::byte* to, const float (&values)[8], float inverse) {
   ushort4 packed;
