@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "core/check.h"
 #include "media/decode_image.h"
@@ -38,9 +39,23 @@ std::map<std::string, int> count_formats(const std::vector<MediaProfileCase>& ca
   return counts;
 }
 
+/// The images of a golden file that a loader takes, with the pixels that Pillow gives on this
+/// architecture: on ARM libyuv multiplies colours by alpha, and resizes it, otherwise than on x86.
+std::vector<MediaProfileCase> cases_here(const std::string& profile, const std::string& file) {
+  std::vector<MediaProfileCase> cases = test::media_profile_cases(profile, file);
+#ifdef __aarch64__
+  if (file == "formats.safetensors") {
+    for (MediaProfileCase& on_arm :
+         test::media_profile_cases(profile, "formats_aarch64.safetensors"))
+      *std::ranges::find(cases, on_arm.name, &MediaProfileCase::name) = std::move(on_arm);
+  }
+#endif
+  return cases;
+}
+
 TEST_P(ImageFormats, GiveThePixelsOfPillow) {
   for (const auto& [name, profile] : test::kMediaProfiles) {
-    const std::vector<MediaProfileCase> cases = test::media_profile_cases(name, GetParam());
+    const std::vector<MediaProfileCase> cases = cases_here(name, GetParam());
     for (const auto& [format, count] : count_formats(cases)) EXPECT_GE(count, 30) << format;
     for (const MediaProfileCase& expected : cases) {
       if (is_left_out(expected)) continue;
