@@ -106,6 +106,17 @@ TEST_F(EncodeProgram, AnOutputThatIsAnInputIsRefusedBeforeTheWork) {
   }
 }
 
+TEST_F(EncodeProgram, ReportsOfBenchReplaceNoInput) {
+  const std::string sizes = folder_ / "sizes";
+  write_text(sizes, "64x64\n");
+  for (const char* verb : {"serve", "latency"}) {
+    expect_failure(
+        run_fovea({"bench", verb, model_, "--sizes", "@" + sizes, "--output-json", sizes}), 2,
+        "got the input " + sizes);
+  }
+  EXPECT_EQ(read_text(sizes), "64x64\n");
+}
+
 TEST_F(EncodeProgram, WarnsOfRowsThatAreNotFinite) {
   const std::string model = folder_ / "model";
   std::filesystem::copy(model_, model);

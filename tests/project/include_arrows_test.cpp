@@ -105,8 +105,8 @@ const std::map<std::string, Arrows> kAllowedInside{
       {"flags", {"report", "console.h", "errors.h", "output_file.h"}},
       {"vllm", {"report", "flags", "errors.h"}},
       {"shards",
-       {"report", "flags", "console.h", "errors.h", "inputs.h", "listed_item.h", "progress.h",
-        "program.h"}},
+       {"report", "flags", "console.h", "errors.h", "inputs.h", "listed_item.h", "output_file.h",
+        "progress.h", "program.h"}},
       {"bench",
        {"report", "flags", "errors.h", "inputs.h", "output_file.h", "program.h", "progress.h"}}}},
 };

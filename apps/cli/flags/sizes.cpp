@@ -55,8 +55,14 @@ ItemSize parse_size(const std::string& text) {
   return size;
 }
 
+std::vector<std::string> files_of_sizes(const std::string& text) {
+  if (!text.starts_with('@')) return {};
+  return {text.substr(1)};
+}
+
 std::vector<ItemSize> parse_sizes(const std::string& text) {
-  const std::string list = text.starts_with('@') ? list_in_file(text.substr(1)) : text;
+  const std::vector<std::string> files = files_of_sizes(text);
+  const std::string list = files.empty() ? text : list_in_file(files.front());
   std::vector<ItemSize> sizes;
   for (const std::string& part : split_commas(list)) sizes.push_back(parse_size(part));
   return sizes;

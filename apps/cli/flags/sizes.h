@@ -14,6 +14,9 @@ namespace fovea::cli {
 /// @throws UsageError naming the part that is wrong, Error(kNotFound) for a missing file.
 [[nodiscard]] std::vector<ItemSize> parse_sizes(const std::string& text);
 
+/// The file that parse_sizes() reads a list from, if it does: an input of the run.
+[[nodiscard]] std::vector<std::string> files_of_sizes(const std::string& text);
+
 /// Reads one "WxH" or "WxHxNf". Whether images may be that large is up to MediaLimits.
 /// @throws UsageError.
 [[nodiscard]] ItemSize parse_size(const std::string& text);

@@ -1,9 +1,13 @@
 // fovea manifest check|merge: what fovea encode --shard has made, as a whole.
+#include <algorithm>
+#include <filesystem>
 #include <iostream>
+#include <vector>
 
 #include "errors.h"
 #include "flags/cli11.h"
 #include "fovea/error.h"
+#include "output_file.h"
 #include "program.h"
 #include "progress.h"
 #include "report/table.h"
@@ -57,8 +61,23 @@ int run_check(const ManifestFlags& flags, Console& console) {
   return kExitFailure;
 }
 
+/// The manifests and parts of the shards in a folder.
+std::vector<std::string> files_of_shards(const std::string& folder, const FolderState& state) {
+  std::vector<std::string> files;
+  std::error_code ignored;
+  for (const auto& entry : std::filesystem::directory_iterator(folder, ignored)) {
+    const std::string name = entry.path().filename().string();
+    const bool is_part = std::ranges::any_of(state.shards, [&](const ShardState& shard) {
+      return part_number(shard.shard, name).has_value();
+    });
+    if (is_part || shard_of_manifest(name)) files.push_back(entry.path().string());
+  }
+  return files;
+}
+
 int run_merge(const ManifestFlags& flags, Console& console) {
   const FolderState state = checked(flags.folder, console);
+  check_output_paths({flags.output}, files_of_shards(flags.folder, state));
   if (state.problem_count > 0) {
     throw Error(ErrorCode::kCorruptData,
                 flags.folder + ": " + counted(state.problem_count, "problem") + ", the first: " +
