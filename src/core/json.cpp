@@ -108,6 +108,13 @@ std::optional<std::int64_t> JsonView::integer() const noexcept {
   return static_cast<std::int64_t>(node_->get<std::uint64_t>());
 }
 
+std::optional<std::int64_t> JsonView::whole() const noexcept {
+  if (node_->kind != JsonKind::kReal) return integer();
+  const auto value = node_->get<double>();
+  if (value != std::floor(value) || std::abs(value) >= kInt64Limit) return std::nullopt;
+  return static_cast<std::int64_t>(value);
+}
+
 bool JsonView::equals(const JsonView& other) const {
   return same_values(*tree_, *node_, *other.tree_, *other.node_);
 }
@@ -197,11 +204,7 @@ JsonView JsonView::member(std::size_t i) const {
 }
 
 std::int64_t JsonView::as_int() const {
-  if (const std::optional<std::int64_t> value = integer()) return *value;
-  const bool is_real = node_->kind == JsonKind::kReal;
-  if (is_real && node_->get<double>() == std::floor(node_->get<double>()) &&
-      std::abs(node_->get<double>()) < kInt64Limit)
-    return static_cast<std::int64_t>(node_->get<double>());
+  if (const std::optional<std::int64_t> value = whole()) return *value;
   fail(is_integer() ? "an integer of at most 63 bits" : "an integer");
 }
 

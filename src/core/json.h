@@ -67,6 +67,8 @@ class JsonView {
   [[nodiscard]] bool is_integer() const noexcept;
   /// The integer if it is one of at most 63 bits.
   [[nodiscard]] std::optional<std::int64_t> integer() const noexcept;
+  /// The same, or the value of a number with a fraction or an exponent that is whole: 2.0, 1e3.
+  [[nodiscard]] std::optional<std::int64_t> whole() const noexcept;
   [[nodiscard]] bool is_bool() const noexcept;
   [[nodiscard]] bool is_null() const noexcept;
 

@@ -53,8 +53,8 @@ bool is_key(std::string_view text) {
          text.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_") == std::string_view::npos;
 }
 
-/// "encoder_graphs.captured", "ready".
-bool is_event(std::string_view text) {
+/// "encoder_graphs.captured", "ready", "budgets.default".
+bool is_dotted(std::string_view text) {
   return is_key(text.substr(0, text.find('.'))) && !text.ends_with('.') &&
          text.find_first_not_of("abcdefghijklmnopqrstuvwxyz0123456789_.") == text.npos;
 }
@@ -110,13 +110,13 @@ std::string_view take_value(std::string_view& line, bool& is_quoted) {
 /// that is taken.
 std::optional<JsonObject> fields_of(std::string_view line) {
   const std::string_view event = line.substr(0, line.find(' '));
-  if (event.find('=') != event.npos || !is_event(event)) return std::nullopt;
+  if (event.find('=') != event.npos || !is_dotted(event)) return std::nullopt;
   line.remove_prefix(std::min(event.size() + 1, line.size()));
   JsonObject fields{{"event", event}};
   std::vector<std::string_view> taken{"time", "level", "event"};
   while (!line.empty()) {
     const std::string_view key = line.substr(0, line.find_first_of("= "));
-    if (!is_key(key) || line.substr(key.size(), 1) != "=") return std::nullopt;
+    if (!is_dotted(key) || line.substr(key.size(), 1) != "=") return std::nullopt;
     if (std::ranges::find(taken, key) != taken.end()) return std::nullopt;
     taken.push_back(key);
     line.remove_prefix(key.size() + 1);

@@ -58,6 +58,7 @@ TEST(LogLine, ReadsQuotesButThoseOfClients) {
   EXPECT_EQ(json["model"], "a b");
   EXPECT_EQ(json["rows"], 3);
   EXPECT_EQ(json["reason"], "12");
+  EXPECT_EQ(read("engine.initialized budgets.default=64,128 rows=3")["budgets.default"], "64,128");
   const Json forged = read("request id=\"x path=/p\" status=404");
   EXPECT_EQ(forged["id"], "\"x");
   EXPECT_EQ(forged["path"], "/p\"");

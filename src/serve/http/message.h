@@ -62,6 +62,8 @@ struct BodyPart {
 /// A part that owns its bytes.
 [[nodiscard]] BodyPart body_part(std::vector<std::byte> bytes);
 
+inline constexpr int kNotModified = 304;
+
 struct Reply {
   int status = 200;
   std::string content_type;

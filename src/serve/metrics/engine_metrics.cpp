@@ -123,7 +123,9 @@ void write_metrics(const BatcherStats& stats, MetricsText& text) {
   text.sample(stats.batch_requests);
   text.counter("fovea_batch_items_total", "Items of these batches.");
   text.sample(stats.batch_items);
-  text.counter("fovea_batch_rows_total", "Rows of these batches.");
+  text.counter(
+      "fovea_batch_rows_total",
+      "Rows of these batches as admission counts them: videos in containers by their bound.");
   text.sample(stats.batch_rows);
   text.counter("fovea_batch_seconds_total", "Time in which these batches were encoded.");
   text.sample(stats.run_seconds);

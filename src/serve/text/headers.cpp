@@ -96,6 +96,11 @@ const std::string* find_header(const Headers& headers, std::string_view name) {
   return found == headers.end() ? nullptr : &found->value;
 }
 
+bool has_entity(const Headers& headers, std::string_view etag) {
+  const std::string* known = find_header(headers, "If-None-Match");
+  return known != nullptr && (*known == "*" || known->find(etag) != std::string::npos);
+}
+
 std::optional<ContentType> parse_content_type(std::string_view text) {
   Reader reader(text);
   reader.skip_blanks();

@@ -16,6 +16,10 @@ using Headers = std::vector<Header>;
 /// The value of the first header of that name, whatever its case; null if there is none.
 [[nodiscard]] const std::string* find_header(const Headers& headers, std::string_view name);
 
+/// Whether a client has what `etag`, which includes its quotes, names: If-None-Match lists it, or
+/// is "*". Source: RFC 9110, section 13.1.2.
+[[nodiscard]] bool has_entity(const Headers& headers, std::string_view etag);
+
 /// Whether text may be the name of a header. Source: RFC 9110, section 5.6.2.
 [[nodiscard]] bool is_header_name(std::string_view text) noexcept;
 

@@ -85,7 +85,7 @@ void read_value(const MemberFacts& facts, const JsonView& json, const std::strin
 
 void read_value(const MemberFacts& facts, const JsonView& json, const std::string& path,
                 std::optional<std::int64_t>& value) {
-  value = json.integer();
+  value = json.whole();
   if (!value) refuse_value(path, "a whole number", json);
   check_bounds(facts, json, path);
 }

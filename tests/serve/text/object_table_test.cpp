@@ -64,6 +64,13 @@ TEST(ReadObject, ReadsMembersToTheirPlaces) {
   EXPECT_EQ(read.path("rate"), "rate");
 }
 
+TEST(ReadObject, TakesWholeNumbersHoweverTheyAreWritten) {
+  for (const char* text : {R"({"count": 300})", R"({"count": 300.0})", R"({"count": 3e2})"}) {
+    const SharedJson json = parse_json_object(text);
+    EXPECT_EQ(read_object(kStrict, json->root()).count, 300) << text;
+  }
+}
+
 TEST(ReadObject, TakesNullForAbsence) {
   const SharedJson json = parse_json_object(R"({"count": 1, "name": null, "texts": null})");
   EXPECT_EQ(read_object(kStrict, json->root()).name, std::nullopt);

@@ -17,8 +17,6 @@ extern const std::string_view kStyle;  // page.css, which they have in common
 namespace fovea::serve {
 namespace {
 
-constexpr int kNotModified = 304;
-
 std::string sha256_base64(std::string_view text) { return to_base64(sha256(text)); }
 
 /// The text between the tags of an element that the page has once.
@@ -61,8 +59,7 @@ Route route_of(std::string pattern, std::string_view summary, const std::string&
                                                           const PathArguments&) {
     Reply reply;
     reply.headers = headers;
-    const std::string* known = find_header(exchange->request().headers, "If-None-Match");
-    if (known != nullptr && known->find(headers.back().value) != std::string::npos) {
+    if (has_entity(exchange->request().headers, headers.back().value)) {
       reply.status = kNotModified;
     } else {
       reply.content_type = "text/html; charset=utf-8";

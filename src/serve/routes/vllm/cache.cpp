@@ -70,10 +70,17 @@ ApiError key_not_found() { return {404, "key_not_found", "there are no rows of t
 void get_rows(Service& service, RowStore& store, Exchange& exchange, const std::string& key) {
   const std::shared_ptr<const Embedding> item = store.find(key);
   if (item == nullptr) throw key_not_found();
+  // Other rows may be published under the same key. Those that the engine does not name have none.
+  const std::string etag = item->key.empty() ? "" : "\"" + item->key + "\"";
+  if (!etag.empty() && has_entity(exchange.request().headers, etag)) {
+    Reply unchanged;
+    unchanged.status = kNotModified;
+    unchanged.headers.push_back({"ETag", etag});
+    return exchange.reply(std::move(unchanged));
+  }
   const bool is_sent = exchange.request().method != "HEAD";
   Reply reply = file_reply(item, is_sent ? take_room(service, *item) : nullptr);
-  // Other rows may be published under the same key. Those that the engine does not name have none.
-  if (!item->key.empty()) reply.headers.push_back({"ETag", "\"" + item->key + "\""});
+  if (!etag.empty()) reply.headers.push_back({"ETag", etag});
   reply.headers.push_back({"X-Fovea-Format", "safetensors"});
   reply.headers.push_back(
       {"X-Fovea-Shape", std::to_string(item->rows) + "," + std::to_string(item->width)});
@@ -150,16 +157,18 @@ std::vector<Route> cache_routes(Service& service, RowStore& store, const Publish
                          [&service, &store](Call exchange, const PathArguments& arguments) {
                            get_rows(service, store, *exchange, arguments[0]);
                          }));
-  routes.push_back(
-      route("DELETE", "/v1/cache/{key}", RouteKind::kAdmin,
-            {.summary = "Forgets the rows of a key", .gives = {{.schema = schema::object}}},
-            [&store](Call exchange, const PathArguments& arguments) {
-              if (!store.erase(arguments[0])) throw key_not_found();
-              exchange->reply(json_reply(JsonObject()));
-            }));
+  routes.push_back(route("DELETE", "/v1/cache/{key}", RouteKind::kAdmin,
+                         {.summary = "Forgets the rows of a key in memory; files of --ec-dir stay",
+                          .gives = {{.schema = schema::object}}},
+                         [&store](Call exchange, const PathArguments& arguments) {
+                           if (!store.erase(arguments[0])) throw key_not_found();
+                           exchange->reply(json_reply(JsonObject()));
+                         }));
   routes.push_back(route(
       "POST", "/v1/cache/reset", RouteKind::kAdmin,
-      {.summary = "Forgets all rows that were published", .gives = {{.schema = schema::object}}},
+      {.summary =
+           "Forgets all published rows in memory; files of --ec-dir and the encoder cache stay",
+       .gives = {{.schema = schema::object}}},
       [&store](Call exchange, const PathArguments&) {
         store.clear();
         exchange->reply(json_reply(JsonObject()));

@@ -293,6 +293,12 @@ TEST_F(ChatTest, RowsOfAKeyHaveANameOfTheirOwn) {
   EXPECT_EQ(tag.size(), 66U) << tag;
   EXPECT_NE(tag_of(test::shapes()), tag);
   EXPECT_EQ(tag_of(test::photo()), tag);
+
+  const test::Answer known = routes_.call("GET", "/v1/cache/abc", "", {{"If-None-Match", tag}});
+  EXPECT_EQ(known.status, 304);
+  EXPECT_EQ(known.body, "");
+  EXPECT_EQ(known.header("ETag"), tag);
+  EXPECT_EQ(routes_.call("GET", "/v1/cache/abc", "", {{"If-None-Match", "\"x\""}}).status, 200);
 }
 
 }  // namespace
