@@ -64,6 +64,7 @@ EncodeRun encode_all(const EncodeFlags& flags, std::span<const Input> inputs,
   Progress loading(console, "loading " + flags.engine.model);
   Engine engine = Engine::load(flags.engine.model, options, bounds);
   run.load_ms = load_watch.elapsed_ms();
+  check_item_options(engine, flags.inputs.items.mm_processor_kwargs);
 
   const Stopwatch encode_watch;
   Progress encoding(console, "encoding", std::ssize(inputs));

@@ -48,9 +48,10 @@ Input failed_input(Modality modality, std::string name, Error error) {
   return {.item = {.modality = modality, .name = std::move(name)}, .error = std::move(error)};
 }
 
-/// Whether what ends the search for the files of one line leaves the other lines readable.
-bool is_of_one_line(const Error& error) {
-  return error.code() == ErrorCode::kNotFound || error.code() == ErrorCode::kIo;
+/// Whether an error of a line ends the call.
+bool ends_call(const Error& error) {
+  using enum ErrorCode;
+  return error.code() == kCancelled || error.code() == kDeadline || error.code() == kOutOfMemory;
 }
 
 /// The files of a line that is a path. @param argument of the list.
@@ -65,6 +66,16 @@ std::vector<ListedItem> items_of_line(const ListedItem& line, const InputArgumen
   return items;
 }
 
+std::string place_of_line(const std::string& list, std::int64_t number) {
+  return list + ":" + std::to_string(number);
+}
+
+/// The error with the place of its line in front, where it may be already.
+Error placed(const std::string& place, const Error& error) {
+  const std::string text = error.what();
+  return {error.code(), text.starts_with(place) ? text : place + ": " + text};
+}
+
 /// The items that the lines of a list name; relative names start at its folder. A line that names
 /// none becomes one input with an error.
 std::vector<Input> listed_inputs(const InputArgument& argument, const ItemDefaults& defaults,
@@ -75,21 +86,22 @@ std::vector<Input> listed_inputs(const InputArgument& argument, const ItemDefaul
   std::istringstream stream(read_text_file(list, kMaxTextFileBytes));
   std::int64_t number = 0;
   for (std::string line; std::getline(stream, line);) {
-    ++number;
-    const std::optional<ListedItem> listed = listed_item(list, line, number, argument.modality);
-    if (!listed) continue;
+    const std::string place = place_of_line(list, ++number);
+    std::optional<ListedItem> listed;
     try {
+      listed = listed_item(list, line, number, argument.modality);
+      if (!listed) continue;
       for (const ListedItem& item : items_of_line(*listed, argument, search)) {
         inputs.push_back({.item = media_item(item, defaults), .error = std::nullopt});
       }
-      if (inputs.size() > kMaxListedFiles) {
-        throw Error(ErrorCode::kInvalidArgument,
-                    "expected at most " + counted(kMaxListedFiles, "file") + ", got more");
-      }
     } catch (const Error& error) {
-      const Error placed(error.code(), list + ":" + std::to_string(number) + ": " + error.what());
-      if (!is_of_one_line(error)) throw placed;
-      inputs.push_back(failed_input(listed->modality, listed->path, placed));
+      if (ends_call(error) || search.is_exhausted()) throw placed(place, error);
+      inputs.push_back(listed ? failed_input(listed->modality, listed->path, placed(place, error))
+                              : failed_input(argument.modality, place, placed(place, error)));
+    }
+    if (inputs.size() > kMaxListedFiles) {
+      throw placed(place, {ErrorCode::kInvalidArgument,
+                           "expected at most " + counted(kMaxListedFiles, "file") + ", got more"});
     }
   }
   if (inputs.empty()) throw Error(ErrorCode::kNotFound, list + ": the list names no file");
@@ -191,11 +203,26 @@ void add_input_flags(CLI::App& verb, InputFlags& flags) {
 }
 
 void add_item_options(CLI::App& verb, std::string& mm_processor_kwargs) {
-  verb.add_option("--mm-processor-kwargs", mm_processor_kwargs,
-                  "Options of the checkpoint's processor in the place of those of its files, as in "
-                  R"('{"max_pixels": 100352}'; `fovea inspect` lists those that the model takes)")
-      ->type_name("JSON")
+  add_json(verb, "--mm-processor-kwargs", mm_processor_kwargs,
+           "Options of the checkpoint's processor in the place of those of its files, as in "
+           R"('{"max_pixels": 100352}'; `fovea inspect` lists those that the model takes)")
+      ->check(check([](const std::string& text) {
+        try {
+          (void)kwargs_text(text, "JSON");
+        } catch (const Error& error) {
+          return std::string(error.what());
+        }
+        return std::string();
+      }))
       ->group("Input");
+}
+
+void check_item_options(const Engine& engine, const std::string& mm_processor_kwargs) {
+  try {
+    engine.check_item_options(Modality::kImage, mm_processor_kwargs);
+  } catch (const Error& error) {
+    throw UsageError(std::string("--mm-processor-kwargs: ") + error.what());
+  }
 }
 
 bool is_url(std::string_view text) {
@@ -240,6 +267,8 @@ std::vector<Input> expand_inputs(std::span<const InputArgument> arguments,
     try {
       std::ranges::move(inputs_of(argument, defaults, bounds), std::back_inserter(inputs));
     } catch (const Error& error) {
+      // How many items a list has that cannot be read is not known.
+      if (is_list(argument.text) && !argument.pixel_values) throw;
       inputs.push_back(failed_input(argument.modality, argument.text, error));
     }
   }

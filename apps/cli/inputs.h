@@ -54,12 +54,13 @@ struct Input {
 /// items. Image files are not opened here.
 ///
 /// An argument that yields nothing becomes one Input with an error: kNotFound for a directory
-/// without images, a pattern without matches, a URL, or a list or video that does not exist, and
-/// what pixel_values_file() throws. A line of a list that yields nothing is one Input as well,
-/// whose error begins with FILE:LINE; the other lines give their items. For the whole list there is
-/// one Input with kInvalidArgument if it names more than a million files, or if its directories and
-/// patterns have more entries together, and with what ends a search by `bounds`.
-/// @throws UsageError for "-".
+/// without images, a pattern without matches, a URL, or a video that does not exist, and
+/// what pixel_values_file() throws. A line of a list that yields nothing, or says nothing that can
+/// be read, is one Input as well, whose error begins with FILE:LINE; the other lines give their
+/// items.
+/// @throws UsageError for "-". For a list Error(kNotFound), Error(kIo) if it cannot be read or
+/// names nothing, Error(kInvalidArgument) if it names more than a million files, or if its
+/// directories and patterns have more entries together, and what ends a search by `bounds`.
 [[nodiscard]] std::vector<Input> expand_inputs(std::span<const InputArgument> arguments,
                                                const ItemDefaults& defaults,
                                                const CallBounds& bounds = {});
@@ -87,6 +88,10 @@ void require_all(std::span<const Input> inputs);
 [[nodiscard]] std::vector<std::string> files_read(const std::string& model,
                                                   std::span<const InputArgument> arguments = {},
                                                   std::span<const Input> inputs = {});
+
+/// Refuses options that no item of the model may have, before the first one is read.
+/// @throws UsageError.
+void check_item_options(const Engine& engine, const std::string& mm_processor_kwargs);
 
 /// Encodes inputs; the result has one Embedding per input, failed ones included.
 /// @throws Error of the first failing item unless options.on_error is kSkip.

@@ -10,6 +10,7 @@
 #include "core/json_writer.h"
 #include "fovea/error.h"
 #include "inputs.h"
+#include "report/text.h"
 
 namespace fovea::cli {
 namespace {
@@ -22,7 +23,12 @@ struct JsonText {
   void append_to(std::string& out) const { out += text; }
 };
 
-std::string text_of(const JsonView& value) { return to_json_text(value); }
+/// In the order of names, so that equal values have equal texts.
+std::string text_of(const JsonView& value) {
+  std::string text;
+  value.append_to(text, JsonView::Members::kByName);
+  return text;
+}
 
 JsonDocument parse_object(std::string_view text, const std::string& name) {
   // In the order in which a line says it: a second meaning of a key would be one too many.
@@ -164,14 +170,24 @@ std::optional<ListedItem> listed_item(const std::string& list, std::string_view 
   const std::size_t begin = std::min(line.find_first_not_of(kBlanks), line.size());
   line = line.substr(begin, line.find_last_not_of(kBlanks) + 1 - begin);
   if (line.empty() || line.front() == '#') return std::nullopt;
+  const std::string place = list + ":" + std::to_string(number);
   ListedItem item{.modality = plain};
   if (line.front() == '{') {
-    item = as_argument([&] { return item_of_object(line, list + ":" + std::to_string(number)); });
+    item = as_argument([&] { return item_of_object(line, place); });
   } else {
     item.path = line;
   }
+  if (item.path.find('\0') != std::string::npos) {
+    throw Error(ErrorCode::kInvalidArgument, place + ": expected a path, got " +
+                                                 one_line(item.path) +
+                                                 " with a null byte; lists are text in UTF-8");
+  }
   item.path = placed_path(list, item.path);
   return item;
+}
+
+std::string kwargs_text(std::string_view text, const std::string& name) {
+  return as_argument([&] { return object_text(parse_object(text, name).root()); });
 }
 
 MediaItem media_item(const ListedItem& listed, const ItemDefaults& defaults) {

@@ -44,6 +44,11 @@ struct ListedItem {
                                                     std::int64_t number,
                                                     Modality plain = Modality::kImage);
 
+/// A JSON object on one line, its members in the order of their names: equal ones have equal texts.
+/// Empty for one without members. @throws Error(kInvalidArgument) for another text, `name` in
+/// front.
+[[nodiscard]] std::string kwargs_text(std::string_view text, const std::string& name);
+
 /// The item of a line. Nothing of an image is looked at.
 /// @throws Error(kNotFound), Error(kIo) as video_path(), Error(kInvalidArgument) for options that
 /// are no JSON object.

@@ -116,6 +116,7 @@ std::vector<std::string> PatternSearch::entries_of(const std::string& directory)
   fs::directory_iterator entry(directory, failure);
   for (; !failure && entry != fs::directory_iterator(); entry.increment(failure)) {
     if (left_ == 0) {
+      is_exhausted_ = true;
       throw Error(ErrorCode::kInvalidArgument, pattern_ + ": expected at most " +
                                                    std::to_string(max_entries_) +
                                                    " files and directories to look at, got more");

@@ -32,6 +32,9 @@ class PatternSearch {
   /// Counts the entries of a directory that is read as a whole. @throws as files.
   void count_entries(const std::string& directory);
 
+  /// Whether there was too much to look at.
+  [[nodiscard]] bool is_exhausted() const noexcept { return is_exhausted_; }
+
  private:
   void expand(std::string found, std::string_view rest);
   [[nodiscard]] std::vector<std::string> entries_of(const std::string& directory);
@@ -40,6 +43,7 @@ class PatternSearch {
   CallBounds bounds_;
   std::size_t max_entries_;
   std::size_t left_;
+  bool is_exhausted_ = false;
   std::string pattern_;  // that is expanded
   std::vector<std::string> files_;
 };

@@ -18,6 +18,7 @@
 #include "engine/prepare/check_item.h"
 #include "engine/prepare/item_deadline.h"
 #include "engine/prepare/lost_frames.h"
+#include "fovea/text.h"
 #include "media/decode_image.h"
 #include "media/limits.h"
 #include "media/reduction.h"
@@ -403,13 +404,15 @@ std::optional<ItemPlan> plan_undecoded(const ItemProcessor& processor, const Med
 Error named(const MediaItem& media, const Error& error) {
   const std::string text = error.what();
   if (media.name.empty() && text.starts_with(": ")) return {error.code(), "item" + text};
-  const auto begins = [&](const std::string& name) { return text.starts_with(name + ": "); };
+  const auto begins = [&](const std::string& name) {
+    return text.starts_with(printable(name) + ": ");
+  };
   if (media.name.empty() || begins(media.name) || std::ranges::any_of(media.paths(), begins)) {
     return error;
   }
   const bool is_of_frames = std::holds_alternative<EncodedFrames>(media.source);
   if (is_of_frames && text.starts_with(media.name + "[")) return error;
-  return {error.code(), cat(media.name, ": ", text)};
+  return {error.code(), cat(printable(media.name), ": ", text)};
 }
 
 }  // namespace
@@ -437,7 +440,7 @@ PreparedMedia prepare_media(const PrepareContext& context, const MediaItem& medi
     check_interrupt();  // what ends the call is no error of the item
     result.error = named(media, error);
   } catch (const std::bad_alloc&) {
-    result.error = Error(ErrorCode::kOutOfMemory, cat(media.name, ": out of memory"));
+    result.error = Error(ErrorCode::kOutOfMemory, cat(printable(media.name), ": out of memory"));
   }
   if (result.error) result.item = {};
   return result;

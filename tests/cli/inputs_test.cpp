@@ -22,10 +22,12 @@ using ::testing::HasSubstr;
 /// Names of the items that image arguments give, without their folder.
 std::vector<std::string> names(const std::vector<std::string>& arguments) {
   std::vector<InputArgument> words;
+  words.reserve(arguments.size());
   for (const std::string& argument : arguments) words.push_back({Modality::kImage, argument});
   std::vector<std::string> result;
   const std::vector<Input> inputs = expand_inputs(words, {});
   require_all(inputs);
+  result.reserve(inputs.size());
   for (const Input& input : inputs) {
     result.push_back(std::filesystem::path(input.item.name).filename().string());
   }
@@ -177,6 +179,24 @@ TEST_F(Inputs, MissingAndEmptyListsAreErrors) {
   write_text(folder_ / "empty", "# nothing\n");
   expect_error(ErrorCode::kNotFound, "names no file",
                [&] { (void)names({"@" + folder_ / "empty"}); });
+}
+
+TEST_F(Inputs, AListThatCannotBeReadIsNoItem) {
+  const InputArgument word{Modality::kImage, "@" + folder_ / "no"};
+  expect_error(ErrorCode::kNotFound, "no such file", [&] { (void)expand_inputs({&word, 1}, {}); });
+}
+
+TEST_F(Inputs, ALineThatCannotBeReadIsOneItemAmongTheOthers) {
+  const std::string list = folder_ / "list";
+  write_text(list, "b.png\n{\"image\": \"c.webp\", \"fps\": 2}\n{oh}\nc.webp\n");
+  const InputArgument word{Modality::kImage, "@" + list};
+  const std::vector<Input> inputs = expand_inputs({&word, 1}, {});
+  ASSERT_EQ(inputs.size(), 4U);
+  EXPECT_EQ(inputs[0].item.name, folder_ / "b.png");
+  EXPECT_EQ(inputs[1].item.name, list + ":2");
+  EXPECT_THAT(inputs.at(1).error.value().what(), HasSubstr("list:2: fps: an image has none"));
+  EXPECT_THAT(inputs.at(2).error.value().what(), HasSubstr("list:3: line 1"));
+  EXPECT_EQ(inputs[3].item.name, folder_ / "c.webp");
 }
 
 TEST_F(Inputs, MissingVideoIsAnInputWithAnError) {

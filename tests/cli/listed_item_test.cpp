@@ -44,6 +44,9 @@ TEST(ListedItem, SaysItsOptionsInOneWay) {
   EXPECT_EQ(
       item_of(R"({"mm_processor_kwargs": {"b": [1, 2.50]}, "fps": 1e0, "video": "a"})").options(),
       R"({"fps":1.0,"mm_processor_kwargs":{"b":[1,2.5]}})");
+  EXPECT_EQ(item_of(R"({"image": "a", "mm_processor_kwargs": {"b": 1, "a": {"d": 2, "c": 3}}})")
+                .options(),
+            R"({"mm_processor_kwargs":{"a":{"c":3,"d":2},"b":1}})");
 }
 
 TEST(ListedItem, RefusesWhatNobodyWouldRead) {
@@ -63,6 +66,25 @@ TEST(ListedItem, RefusesWhatNobodyWouldRead) {
       "mm_processor_kwargs",
       R"({"image": "a", "max_pixels": 5})");
   expect("lists/list:3: key \"image\" occurs twice", R"({"image": "a", "image": "b"})");
+  expect("lists/list:3: expected a path, got a?.png with a null byte",
+         R"({"image": "a\u0000.png"})");
+}
+
+TEST(ListedItem, LinesWithNullBytesAreNoText) {
+  using namespace std::string_literals;
+  expect_error(ErrorCode::kInvalidArgument, "lists/list:1: expected a path, got ??a?.?p? with", [] {
+    (void)listed_item("lists/list",
+                      "\xFF\xFE"
+                      "a\0.\0p\0"s,
+                      1);
+  });
+}
+
+TEST(KwargsText, IsTheSameForEqualObjects) {
+  EXPECT_EQ(kwargs_text(R"({"b": 2, "a": 1})", "JSON"), R"({"a":1,"b":2})");
+  EXPECT_EQ(kwargs_text("{}", "JSON"), "");
+  expect_error(ErrorCode::kInvalidArgument, "JSON: expected a JSON object, got an array",
+               [] { (void)kwargs_text("[]", "JSON"); });
 }
 
 TEST(MergedKwargs, AreThoseOfOneWhereTheOtherHasNone) {

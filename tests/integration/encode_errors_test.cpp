@@ -28,8 +28,10 @@ TEST_F(EncodeProgram, OptionsThatTheModelDoesNotTakeFailWithoutOutput) {
   const auto with = [&](const char* options) {
     return encode({photo_, "--mm-processor-kwargs", options});
   };
-  expect_failure(with(R"({"crop": 1})"), 1, "mm_processor_kwargs: crop: no option");
-  expect_failure(with("{"), 1, "mm_processor_kwargs");
+  expect_failure(with(R"({"crop": 1})"), 2,
+                 "--mm-processor-kwargs: mm_processor_kwargs: crop: no option");
+  expect_failure(with("{"), 2, "--mm-processor-kwargs: JSON: line 1, column 2");
+  expect_failure(with("[]"), 2, "--mm-processor-kwargs: JSON: expected a JSON object");
   EXPECT_EQ(folder_.entries(), 0U);
 }
 

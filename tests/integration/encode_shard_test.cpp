@@ -226,9 +226,11 @@ TEST_F(EncodeShard, OptionsOfTheCommandLineAreOfAllItems) {
   const ProgramResult without = encode(input, folder_ / "out");
   EXPECT_NE(without.exit_code, 0);
   EXPECT_THAT(without.err, HasSubstr("made with mm_processor_kwargs"));
+  run.back() = R"({"max_pixels":4096})";
+  expect_success(run_fovea(run));
   run.back() = R"({"crop": 1})";
   std::ranges::replace(run, folder_ / "out", folder_ / "other");
-  expect_failure(run_fovea(run), 1, "mm_processor_kwargs: crop: no option");
+  expect_failure(run_fovea(run), 2, "mm_processor_kwargs: crop: no option");
 }
 
 TEST_F(EncodeShard, GoesOnWithTheSameOptionsAlone) {
@@ -272,6 +274,18 @@ TEST_F(EncodeShard, AFileThatChangesIsEncodedAgain) {
   EXPECT_THAT(run_fovea(again).out, HasSubstr("items   1 encoded, 2 were there, 0 failed\n"));
   EXPECT_THAT(run_fovea(again).out, HasSubstr("items   0 encoded, 3 were there, 0 failed\n"));
   EXPECT_EQ(check(folder_ / "out").exit_code, 0);
+}
+
+TEST_F(EncodeShard, FramesWithAnOlderFrameInTheirMiddleAreEncodedAgain) {
+  fs::copy(model_ + "/video_frames", folder_ / "frames");
+  write_text(folder_ / "list", "{\"video\": \"frames\"}\n");
+  std::vector<std::string> run = arguments("@" + (folder_ / "list"), folder_ / "out");
+  std::erase(run, "--no-table");
+  expect_success(run_fovea(run));
+  EXPECT_THAT(run_fovea(run).out, HasSubstr("items   0 encoded, 1 were there"));
+  const fs::path frame = fs::directory_iterator(folder_ / "frames")->path();
+  fs::last_write_time(frame, fs::last_write_time(frame) - std::chrono::hours(1));
+  EXPECT_THAT(run_fovea(run).out, HasSubstr("items   1 encoded, 0 were there"));
 }
 
 TEST_F(EncodeShard, RowsOfAFileThatIsGoneStay) {
@@ -393,6 +407,12 @@ TEST_F(EncodeShard, MergesManifestsSortedByPath) {
   while (std::getline(lines, text)) paths.push_back(Json::parse(text)["path"]);
   EXPECT_EQ(paths.size(), 12U);
   EXPECT_TRUE(std::is_sorted(paths.begin(), paths.end()));
+
+  for (const char* name : {"out/manifest-0-of-2.jsonl", "out/part-1-of-2-00000.safetensors"}) {
+    expect_failure(run_fovea({"manifest", "merge", folder_ / "out", "--output", folder_ / name}), 2,
+                   "expected a file of its own for the output");
+  }
+  EXPECT_EQ(check(folder_ / "out").exit_code, 0);
 }
 
 TEST_F(EncodeShard, RefusesFlagsOfASingleFile) {

@@ -9,6 +9,7 @@
 #include <optional>
 #include <utility>
 
+#include "core/fnv1a.h"
 #include "core/stopwatch.h"
 #include "errors.h"
 #include "flags/cache_size.h"
@@ -52,15 +53,18 @@ FileState state_of(const std::string& path) {
 }
 
 /// The state of an item before it is encoded. A folder of frames changes when one of them does, or
-/// another one comes.
+/// another one comes: in the place of its time is a hash of that and of all sizes and times.
 FileState state_of(const ListedItem& listed, const std::optional<MediaItem>& item) {
   FileState state = state_of(listed.path);
-  if (item && listed.modality == Modality::kVideo) {
-    for (const std::string& path : item->paths()) {
-      if (path == listed.path) continue;  // a container
-      const FileState frame = state_of(path);
-      state.size += frame.size;
-      state.mtime_ns = std::max(state.mtime_ns, frame.mtime_ns);
+  if (!item || listed.modality == Modality::kImage) return state;
+  for (const std::string& path : item->paths()) {
+    if (path == listed.path) continue;  // a container
+    const FileState frame = state_of(path);
+    state.size += frame.size;
+    for (const std::int64_t number : {frame.size, frame.mtime_ns}) {
+      const auto sum =
+          static_cast<std::uint64_t>(state.mtime_ns) + static_cast<std::uint64_t>(number);
+      state.mtime_ns = static_cast<std::int64_t>(mix64(sum) >> 1);
     }
   }
   return state;
@@ -105,10 +109,7 @@ class ShardRun {
     }
     const Progress loading(console_, "loading " + job_.engine.model);
     Engine engine = Engine::load(job_.engine.model, options, bounds_);
-    if (!job_.items.mm_processor_kwargs.empty()) {
-      // What no item may have is wrong before the first one.
-      engine.check_item_options(Modality::kImage, job_.items.mm_processor_kwargs);
-    }
+    check_item_options(engine, job_.items.mm_processor_kwargs);
     return engine;
   }
 
@@ -271,7 +272,9 @@ ManifestHeader manifest_header(const ShardJob& job) {
   OptionTexts options = option_texts(job.engine.options);
   options.merge(option_texts(EncodeOptions{.dtype = row_dtype(job.dtype)}));
   options.emplace("fps", option_text(job.items.fps));
-  options.emplace("mm_processor_kwargs", job.items.mm_processor_kwargs);
+  const std::string& kwargs = job.items.mm_processor_kwargs;
+  options.emplace("mm_processor_kwargs",
+                  kwargs.empty() ? kwargs : kwargs_text(kwargs, "--mm-processor-kwargs"));
   return {.shard = *job.flags.shard,
           .model = model_name(job.engine.model),
           .fingerprint = {},

@@ -29,7 +29,7 @@ struct ManifestHeader {
 struct ItemLine {
   ItemName name;
   std::int64_t size = 0;      ///< of the file, or of all frames of a folder together
-  std::int64_t mtime_ns = 0;  ///< since 1970; of a folder with its frames the last one
+  std::int64_t mtime_ns = 0;  ///< since 1970; of a folder a hash of that and of its frames' state
   std::string file;           ///< part with the rows; empty if there is an error
   std::string tensor;         ///< name in that part
   std::int64_t rows = 0;
