@@ -4,6 +4,7 @@
 #include <atomic>
 #include <map>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -95,6 +96,7 @@ struct NamedPart {
   std::string key;     ///< empty: that of the rows
   std::string digest;  ///< under which vLLM looks for it instead of the key; empty: the key
   bool has_uuid = false;
+  std::string param;  ///< where the uuid stands
 };
 
 std::string digest_of(const ChatOptions& chat, const ProcessingOptions& options,
@@ -118,11 +120,36 @@ std::string digest_of(const ChatOptions& chat, const ProcessingOptions& options,
 NamedPart name_part(const ChatOptions& chat, const ProcessingOptions& options,
                     const MediaPart& part) {
   const std::string key(part.uuid.value_or(""));
-  if (part.uuid) check_key(key, part.param + ".uuid");
+  const std::string param = part.param + ".uuid";
+  if (part.uuid) check_key(key, param);
   return {.modality = part.reference.modality,
           .key = key,
           .digest = digest_of(chat, options, part),
-          .has_uuid = part.uuid.has_value()};
+          .has_uuid = part.uuid.has_value(),
+          .param = param};
+}
+
+/// Refuses a uuid of parts with different content: all of them would get the rows of the first.
+/// @param items of the parts, in their order.
+void check_uuids(const std::vector<NamedPart>& parts, std::span<const PlannedItem> items,
+                 const std::string& fingerprint) {
+  struct Named {
+    std::size_t first;
+    std::string content;  // of the first, once another has its name
+  };
+  std::map<std::string_view, Named> known;
+  for (std::size_t i = 0; i < parts.size(); ++i) {
+    if (!parts[i].has_uuid) continue;
+    const auto [place, is_new] = known.try_emplace(parts[i].key, Named{i, {}});
+    if (is_new) continue;
+    auto& [first, content] = place->second;
+    if (content.empty()) content = content_key(items[first].media(), fingerprint);
+    if (content_key(items[i].media(), fingerprint) == content) continue;
+    refuse(parts[i].param,
+           "expected a name for this content alone, got that of another image or video, at " +
+               parts[first].param,
+           "invalid_uuid");
+  }
 }
 
 /// Makes the rows available under a name. @return whether they can be fetched.
@@ -252,14 +279,15 @@ void handle(const std::shared_ptr<Chat>& chat, const std::shared_ptr<Exchange>& 
   if (parts->empty()) return exchange->reply(make_reply(*chat, *parts, id, {}));
   call.dtype = chat->options.dtype.value_or(service.model().dtype);
   call.reply_factor = 0;
-  if (!has_keys(service.options().engine)) {
-    call.look = [parts, &service](std::span<const PlannedItem> items) {
-      for (std::size_t i = 0; i < items.size(); ++i) {
-        NamedPart& part = (*parts)[i];
-        if (!part.has_uuid) part.key = content_key(items[i].media(), service.model().fingerprint);
-      }
-    };
-  }
+  call.look = [parts, &service](std::span<const PlannedItem> items) {
+    const std::string& fingerprint = service.model().fingerprint;
+    check_uuids(*parts, items, fingerprint);
+    if (has_keys(service.options().engine)) return;
+    for (std::size_t i = 0; i < items.size(); ++i) {
+      NamedPart& part = (*parts)[i];
+      if (!part.has_uuid) part.key = content_key(items[i].media(), fingerprint);
+    }
+  };
   call.make_reply = [chat, parts, id](const JobReply& reply) {
     return make_reply(*chat, *parts, id, reply);
   };

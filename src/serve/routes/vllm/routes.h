@@ -34,7 +34,8 @@ struct ChatOptions {
 };
 
 /// POST /v1/chat/completions as vLLM's encode server answers it: encodes the media, makes their
-/// rows available and says under which names; no text is made.
+/// rows available and says under which names; no text is made. One name for parts with different
+/// content is refused before anything is encoded.
 /// @throws (as replies) ApiError(400): "invalid_uuid", "options_change_the_key", "invalid_value"
 /// for streams; ApiError(507, "ec_storage_full"), ApiError(500, "ec_publish_failed").
 /// Source: vLLM, docs/features/disagg_encoder.md; docs/serving.md, "Encoder of vLLM".

@@ -165,6 +165,32 @@ TEST_F(ChatTest, RefusesNamesThatAreNoFolders) {
   EXPECT_EQ(post(body_of(Json::array({part(data_url(test::photo()), "lora:abc")}))).status, 200);
 }
 
+TEST_F(ChatTest, RefusesOneNameForDifferentImages) {
+  serve();
+  const auto answer_to = [&](const std::string& second) {
+    return post(body_of(Json::array({part(data_url(test::photo()), "abc"), part(second, "abc")})));
+  };
+  const Answer refused = answer_to(data_url(test::shapes()));
+  EXPECT_EQ(refused.status, 400) << refused.body;
+  EXPECT_EQ(refused.code(), "invalid_uuid");
+  EXPECT_EQ(refused.param(), "messages[0].content[1].uuid");
+  EXPECT_THAT(refused.body, HasSubstr("messages[0].content[0]"));
+  EXPECT_EQ(folders(), 0U);
+  EXPECT_FALSE(store_.find("abc"));
+  EXPECT_EQ(answer_to(data_url(test::photo())).status, 200);
+}
+
+TEST_F(ChatTest, RefusesOneNameForDifferentImagesWhereTheEngineNamesRows) {
+  ServiceOptions options = test::small_service();
+  options.engine.encoder_cache_bytes = std::int64_t{64} << 20;  // names rows
+  test::Served with_cache(options);
+  serve({}, true, with_cache);
+  const Json photo = part(data_url(test::photo()), "abc");
+  const Answer refused = post(body_of(Json::array({photo, part(data_url(test::shapes()), "abc")})));
+  EXPECT_EQ(refused.code(), "invalid_uuid") << refused.body;
+  EXPECT_EQ(post(body_of(Json::array({photo, photo}))).status, 200);
+}
+
 TEST_F(ChatTest, RefusesOptionsThatChangeTheKey) {
   serve();
   Json body = body_of(Json::array({part(data_url(test::photo()), "abc")}));
