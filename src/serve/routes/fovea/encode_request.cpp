@@ -2,11 +2,15 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
 #include <span>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
+#include "core/check.h"
 #include "serve/api_error.h"
+#include "serve/media/frame_lists.h"
 #include "serve/routes/call_limits.h"
 #include "serve/routes/conversation.h"
 #include "serve/routes/output_options.h"
@@ -95,6 +99,8 @@ constexpr std::array<Member<OptionsBody>, 7> kOptionsMembers{
       {.name = "timeout_ms", .about = "Most milliseconds until the reply", .least = 1}}}};
 constexpr MemberFacts kFpsFacts{
     .name = "fps", .about = "Frames per second at which a video is sampled", .above = 0};
+/// The same among options of the processor.
+constexpr const char* kFpsOption = "fps";
 constexpr MemberFacts kIdFacts{.name = "id", .about = "Name of the item in the reply"};
 constexpr MemberFacts kUuidFacts{.name = "uuid", .about = "Name of the item for vLLM's caches"};
 constexpr std::array<Member<FormOptions>, 1> kFormFps{{{&FormOptions::fps, kFpsFacts}}};
@@ -184,6 +190,46 @@ void add_processor(const std::optional<JsonView>& options, const BodyObject& obj
   if (options) add_item_options(*options, object.path("processor_kwargs"), media);
 }
 
+/// Whether the server samples an item: a video in a container, not its size, and no frames, of
+/// which `fps` says how they were sampled.
+bool is_sampled(const EncodeItem& item) {
+  return item.media.modality == Modality::kVideo && !item.size && !comes_in_frames(item.media);
+}
+
+/// Refuses a number of frames beside the rate of an item. @param where `fps` stands.
+void check_no_count(const EncodeItem& item, const std::string& where) {
+  if (!item.media.fps || !is_sampled(item)) return;
+  const auto count = item.media.options.find("num_frames");
+  if (count == item.media.options.end()) return;
+  refuse(where, "expected either fps or num_frames, got both; the other is " + count->second.param);
+}
+
+/// Sets the rate that an object says of an item, behind the options that it says.
+void set_fps(const std::optional<double>& fps, const BodyObject& object, EncodeItem& item) {
+  item.media.fps = fps;
+  if (!fps || !is_sampled(item)) return;
+  const std::string where = object.path(kFpsFacts.name);
+  if (const auto other = item.media.options.find(kFpsOption); other != item.media.options.end()) {
+    const auto& [text, param] = other->second;
+    double value = 0;
+    const auto read = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (read.ec != std::errc() || value != *fps) {
+      refuse(where,
+             cat("expected one rate, got ", *fps, ", and ", shortened(text, 60), " in ", param));
+    }
+  }
+  check_no_count(item, where);
+}
+
+/// Adds options of the request to an item with all of its own, which come before them; so does its
+/// `fps`. @param where that stands.
+void add_request_options(const JsonBody& body, const std::string& where, EncodeItem& item) {
+  const bool has_option = item.media.options.contains(kFpsOption);
+  add_processor(body.processor_kwargs, body, item.media);
+  if (item.media.fps && is_sampled(item) && !has_option) item.media.options.erase(kFpsOption);
+  check_no_count(item, where);
+}
+
 /// The item with what all kinds have.
 EncodeItem item_of(const ItemBody& body, Modality modality) {
   EncodeItem item;
@@ -210,9 +256,9 @@ EncodeItem read_video(const JsonView& json, const std::string& where) {
   if (!body.frames && !body.video) {
     refuse(item.media.param, "expected a URL or base64, got nothing", "missing_field");
   }
-  item.media.fps = body.fps;
   item.media.url = body.video.value_or("");
   if (body.frames) item.media.frames = *body.frames;
+  set_fps(body.fps, body, item);
   return item;
 }
 
@@ -220,12 +266,12 @@ EncodeItem read_size(const JsonView& json, const std::string& where, Modality mo
   const bool is_video = modality == Modality::kVideo;
   const SizeBody body = read_object(is_video ? kVideoSize : kImageSize, json, where);
   EncodeItem item = item_of(body, modality);
-  item.media.fps = body.fps;
   item.media.param = where;
   item.size = ItemSize{.width_px = *body.width,
                        .height_px = *body.height,
                        .num_frames = body.num_frames.value_or(1),
                        .modality = modality};
+  set_fps(body.fps, body, item);
   return item;
 }
 
@@ -287,7 +333,10 @@ EncodeRequest read_json(const Request& request, const EncodeRequestRules& rules)
       read_object(rules.takes_sizes ? kPlanBody : kEncodeBody, result.json->root());
   take_options(body, find_header(request.headers, "Accept"), result);
   read_items(body, rules, result);
-  for (EncodeItem& item : result.items) add_processor(body.processor_kwargs, body, item.media);
+  for (std::size_t i = 0; i < result.items.size(); ++i) {
+    const BodyObject place{element_path("items", i)};
+    add_request_options(body, place.path(kFpsFacts.name), result.items[i]);
+  }
   return result;
 }
 
@@ -339,8 +388,8 @@ EncodeRequest read_bytes(const Request& request, const std::string& type) {
   item.media = bytes_of_body(request, *request.body, type, "body");
   item.id = options.id.value_or("");
   item.uuid = options.uuid.value_or("");
-  item.media.fps = options.fps;
   add_processor(options.processor_kwargs, options, item.media);
+  set_fps(options.fps, options, item);
   result.items.push_back(std::move(item));
   return result;
 }
@@ -374,8 +423,8 @@ EncodeRequest read_form(const Request& request, const std::string& boundary,
   const FormOptions body = read_object(kFormOptions, result.json->root());
   take_options(body, find_header(request.headers, "Accept"), result);
   for (EncodeItem& item : result.items) {
-    item.media.fps = body.fps;
     add_processor(body.processor_kwargs, body, item.media);
+    set_fps(body.fps, body, item);
   }
   return result;
 }

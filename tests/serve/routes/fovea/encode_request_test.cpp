@@ -8,6 +8,7 @@
 namespace fovea::serve {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 using testing::IsEmpty;
 
@@ -216,6 +217,43 @@ TEST(ReadEncodeRequest, TakesSizesWhereTheyAreEnough) {
   EXPECT_EQ(refused_param(R"({"items":[{"width":4}]})"), "items[0].height");
 }
 
+TEST(ReadEncodeRequest, TakesTheRateOfAnItemBeforeThatOfTheRequest) {
+  const EncodeRequest request = read_json(R"({"processor_kwargs":{"fps":1,"max_frames":8},
+      "items":[{"video":"a","fps":4},{"video":"b"},
+               {"video":"c","fps":4,"processor_kwargs":{"fps":4.0}},{"frames":["d"],"fps":4}]})");
+  EXPECT_EQ(request.items[0].media.fps, 4);
+  EXPECT_EQ(options_text(request.items[0].media), R"({"max_frames":8})");
+  EXPECT_EQ(options_text(request.items[1].media), R"({"fps":1,"max_frames":8})");
+  EXPECT_EQ(options_text(request.items[2].media), R"({"fps":4.0,"max_frames":8})");
+  EXPECT_EQ(options_text(request.items[3].media), R"({"fps":1,"max_frames":8})")
+      << "says when the frames were, not which to take";
+}
+
+TEST(ReadEncodeRequest, RefusesARateBesideAnotherOrANumberOfFrames) {
+  struct Case {
+    const char* body;
+    const char* param;
+    const char* message;
+  };
+  const std::vector<Case> cases{
+      {R"({"items":[{"video":"a","fps":4,"processor_kwargs":{"fps":1}}]})", "items[0].fps",
+       "got 4, and 1 in items[0].processor_kwargs.fps"},
+      {R"({"items":[{"video":"a","fps":4,"processor_kwargs":{"videos_kwargs":{"fps":1}}}]})",
+       "items[0].fps", "items[0].processor_kwargs.videos_kwargs.fps"},
+      {R"({"items":[{"video":"a","fps":4,"processor_kwargs":{"num_frames":8}}]})", "items[0].fps",
+       "expected either fps or num_frames, got both"},
+      {R"({"items":[{"image":"b"},{"video":"a","fps":4}],"processor_kwargs":{"num_frames":8}})",
+       "items[1].fps", "expected either fps or num_frames, got both"},
+  };
+  for (const Case& wrong : cases) {
+    const ApiError error = json_refusal(wrong.body);
+    EXPECT_EQ(error.status(), 400) << wrong.body;
+    EXPECT_EQ(error.code(), "invalid_value") << wrong.body;
+    EXPECT_EQ(error.param(), wrong.param) << wrong.body;
+    EXPECT_THAT(error.what(), HasSubstr(wrong.message)) << wrong.body;
+  }
+}
+
 TEST(ReadEncodeRequest, RefersToTheBytesOfABody) {
   Request request = request_of("image/png", "\x89PNG", "output.format=npy&id=x&uuid=u");
   const EncodeRequest read = read_encode_request(request, {});
@@ -240,6 +278,16 @@ TEST(ReadEncodeRequest, GivesTheOptionsOfAQueryTheirTypes) {
   EXPECT_EQ(request.model, "7");
   EXPECT_EQ(request.items[0].id, "1");
   EXPECT_EQ(request.items[0].media.options.at("max_pixels").json, "4096");
+}
+
+TEST(ReadEncodeRequest, RefusesTwoRatesOfAQuery) {
+  const auto refused = [](const std::string& query) {
+    return refusal_of([&] { (void)read_bytes(query, "x", "video/mp4"); });
+  };
+  EXPECT_THAT(
+      refused("fps=2&processor_kwargs.fps=1").what(),
+      AllOf(HasSubstr("fps: expected one rate, got 2"), HasSubstr("in processor_kwargs.fps")));
+  EXPECT_EQ(refused("fps=2&processor_kwargs.num_frames=4").param(), "fps");
 }
 
 TEST(ReadEncodeRequest, RefusesOptionsOfAQueryThatAreNone) {
@@ -320,6 +368,17 @@ TEST(ReadEncodeRequest, ReadsAForm) {
   EXPECT_EQ(request.items[1].media.modality, Modality::kVideo);
   EXPECT_EQ(request.items[1].media.fps, 3);
   EXPECT_EQ(request.output.format, ReplyFormat::kRaw);
+}
+
+TEST(ReadEncodeRequest, RefusesTwoRatesOfAForm) {
+  const std::string options =
+      part("options", R"({"fps":3,"processor_kwargs":{"fps":1}})", "application/json");
+  EXPECT_EQ(read_form(part("file", "one", "image/png") + options).items.size(), 1U)
+      << "of no concern to images";
+  const ApiError error =
+      refusal_of([&] { (void)read_form(part("file", "two", "video/mp4") + options); });
+  EXPECT_EQ(error.param(), "fps");
+  EXPECT_THAT(error.what(), HasSubstr("processor_kwargs.fps"));
 }
 
 TEST(ReadEncodeRequest, RefusesFormsThatAreNone) {
