@@ -53,6 +53,8 @@ struct ItemKind : BodyObject {
   std::optional<JsonView> video;
   std::optional<JsonView> frames;
   std::optional<JsonView> width;
+  std::optional<JsonView> fps;
+  std::optional<JsonView> num_frames;
 };
 struct ItemBody : BodyObject {
   std::optional<std::string_view> type;
@@ -111,11 +113,13 @@ constexpr auto kQueryMembers = joined<QueryOptions>(
                       {{&QueryOptions::id, kIdFacts}, {&QueryOptions::uuid, kUuidFacts}}});
 constexpr ObjectTable<QueryOptions> kQueryOptions{"QueryOptions", kQueryMembers, Others::kRefused};
 
-constexpr std::array<Member<ItemKind>, 4> kKindMembers{
+constexpr std::array<Member<ItemKind>, 6> kKindMembers{
     {{&ItemKind::type, {.name = "type", .about = "", .choices = kItemTypes}},
      {&ItemKind::video, {.name = "video", .about = ""}},
      {&ItemKind::frames, {.name = "frames", .about = ""}},
-     {&ItemKind::width, {.name = "width", .about = ""}}}};
+     {&ItemKind::width, {.name = "width", .about = ""}},
+     {&ItemKind::fps, {.name = "fps", .about = ""}},
+     {&ItemKind::num_frames, {.name = "num_frames", .about = ""}}}};
 constexpr ObjectTable<ItemKind> kItemKind{"ItemKind", kKindMembers};
 
 constexpr std::array<Member<ItemBody>, 4> item_members(std::span<const std::string_view> type) {
@@ -279,10 +283,10 @@ EncodeItem read_size(const JsonView& json, const std::string& where, Modality mo
 EncodeItem read_item(const JsonView& json, const std::string& where,
                      const EncodeRequestRules& rules) {
   const ItemKind kind = read_object(kItemKind, json, where);
-  const bool is_video = kind.type ? *kind.type == "video" : kind.video || kind.frames;
-  if (rules.takes_sizes && kind.width) {
-    return read_size(json, where, is_video ? Modality::kVideo : Modality::kImage);
-  }
+  const bool is_size = rules.takes_sizes && kind.width;
+  const bool has_frames = kind.video || kind.frames || (is_size && (kind.fps || kind.num_frames));
+  const bool is_video = kind.type ? *kind.type == "video" : has_frames;
+  if (is_size) return read_size(json, where, is_video ? Modality::kVideo : Modality::kImage);
   return is_video ? read_video(json, where) : read_image(json, where);
 }
 

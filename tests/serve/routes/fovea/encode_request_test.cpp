@@ -254,6 +254,26 @@ TEST(ReadEncodeRequest, RefusesARateBesideAnotherOrANumberOfFrames) {
   }
 }
 
+TEST(ReadEncodeRequest, TakesSizesWithFramesForVideos) {
+  const EncodeRequestRules rules{.takes_sizes = true};
+  const EncodeRequest request = read_json(
+      R"({"items":[{"width":6,"height":4,"num_frames":8},{"width":6,"height":4,"fps":2},
+                   {"width":6,"height":4}]})",
+      rules);
+  ASSERT_EQ(request.items.size(), 3U);
+  EXPECT_EQ(request.items[0].size->modality, Modality::kVideo);
+  EXPECT_EQ(request.items[0].size->num_frames, 8);
+  EXPECT_EQ(request.items[1].size->modality, Modality::kVideo);
+  EXPECT_EQ(request.items[1].size->num_frames, 1);
+  EXPECT_EQ(request.items[2].size->modality, Modality::kImage);
+  const auto refused_param = [&](const std::string& body) {
+    return refusal_of([&] { (void)read_json(body, rules); }).param();
+  };
+  EXPECT_EQ(refused_param(R"({"items":[{"type":"image","width":6,"height":4,"num_frames":8}]})"),
+            "items[0].num_frames");
+  EXPECT_EQ(refused_param(R"({"items":[{"image":"a","fps":8}]})"), "items[0].fps");
+}
+
 TEST(ReadEncodeRequest, RefersToTheBytesOfABody) {
   Request request = request_of("image/png", "\x89PNG", "output.format=npy&id=x&uuid=u");
   const EncodeRequest read = read_encode_request(request, {});

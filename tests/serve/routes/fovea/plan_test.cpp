@@ -81,6 +81,14 @@ TEST_F(PlanRoute, PlansVideosBySize) {
   EXPECT_GT(item["grid_thw"][0].get<int>(), 1);
 }
 
+TEST_F(PlanRoute, TellsVideosFromImagesByTheirFrames) {
+  const Answer answer = post(R"({"width":64,"height":64,"num_frames":4})");
+  ASSERT_EQ(answer.status, 200) << answer.body;
+  const Json item = answer.json()["data"][0];
+  EXPECT_EQ(item["modality"], "video");
+  EXPECT_EQ(item["num_frames"], 4);
+}
+
 TEST_F(PlanRoute, EncodesNothing) {
   const std::int64_t before = service_->engine().stats().sub_batches;
   EXPECT_EQ(post(R"({"image":")" + data_url(photo()) + "\"}").status, 200);
