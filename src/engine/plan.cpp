@@ -67,8 +67,7 @@ void add_batches(const CallLimits& limits, CallSizes sizes, std::size_t begin, P
 ItemPlan plan_size_of(const ItemProcessor& processor, ItemProcessors& processors,
                       const ItemSize& size, const MediaLimits& limits) {
   if (size.mm_processor_kwargs.empty()) return plan_item(processor, size, limits);
-  return plan_item(*processors.of(size.modality, size.mm_processor_kwargs)->processor, size,
-                   limits);
+  return plan_item(*processors.of(size)->processor, size, limits);
 }
 
 PackingPlan pack_sizes(const ItemProcessor& processor, ItemProcessors& processors,

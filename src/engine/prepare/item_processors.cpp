@@ -131,6 +131,13 @@ JsonDocument parse(std::string_view text) {
   return JsonDocument::parse_borrowed(text, kName, rules);
 }
 
+/// Refuses options of frames for a video whose frames are chosen.
+void check_chooses_none(const ItemProcessing& processing) {
+  FOVEA_CHECK(!processing.chooses_frames, kInvalidArgument, kName,
+              ": the frames of this video are chosen already, so that ", list(kChooseFrames),
+              " have no meaning for it");
+}
+
 double read_fps(const JsonView& value) {
   const double fps = value.as_number();
   FOVEA_CHECK(fps > 0, kInvalidArgument, value.path(), ": expected a number above 0, got ",
@@ -149,9 +156,13 @@ std::shared_ptr<const ItemProcessing> ItemProcessors::of(const MediaItem& item) 
   const bool is_processed = is_finished(item) || patch_grid(item) != nullptr;
   FOVEA_CHECK(!is_processed || processing->options == kNone, kInvalidArgument, kName,
               ": expected images or videos, got what a processor has made of them already");
-  FOVEA_CHECK(!processing->chooses_frames || is_encoded(item), kInvalidArgument, kName,
-              ": the frames of this video are chosen already, so that ", list(kChooseFrames),
-              " have no meaning for it");
+  if (!is_encoded(item)) check_chooses_none(*processing);
+  return processing;
+}
+
+std::shared_ptr<const ItemProcessing> ItemProcessors::of(const ItemSize& size) {
+  std::shared_ptr<const ItemProcessing> processing = of(size.modality, size.mm_processor_kwargs);
+  check_chooses_none(*processing);
   return processing;
 }
 

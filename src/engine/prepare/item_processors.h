@@ -9,6 +9,7 @@
 #include "core/lru.h"
 #include "fovea/media.h"
 #include "fovea/options.h"
+#include "fovea/reports.h"
 #include "fovea/tower/models/item_processor.h"
 #include "models/registry.h"
 
@@ -36,6 +37,8 @@ class ItemProcessors {
   /// for media that are processed already; Error(kUnsupported) for keys that the family takes
   /// neither for images nor for videos, with those that it takes.
   [[nodiscard]] std::shared_ptr<const ItemProcessing> of(const MediaItem& item);
+  /// The same for an item of this size, whose frames are chosen.
+  [[nodiscard]] std::shared_ptr<const ItemProcessing> of(const ItemSize& size);
   /// The same for options alone.
   [[nodiscard]] std::shared_ptr<const ItemProcessing> of(Modality modality,
                                                          const std::string& mm_processor_kwargs);

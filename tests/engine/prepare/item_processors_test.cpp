@@ -134,6 +134,13 @@ TEST_F(ItemOptions, AreRefusedOfWhatIsProcessedAlready) {
   test::expect_error(ErrorCode::kInvalidArgument, "chosen already", [&] {
     (void)processors_.of(with(video_rgb(frames, 4, 64, 64, 2, "clip"), R"({"num_frames": 2})"));
   });
+  const ItemSize size{.width_px = 64,
+                      .height_px = 64,
+                      .num_frames = 4,
+                      .modality = Modality::kVideo,
+                      .mm_processor_kwargs = R"({"fps": 1})"};
+  test::expect_error(ErrorCode::kInvalidArgument, "chosen already",
+                     [&] { (void)processors_.of(size); });
 }
 
 TEST_F(ItemOptions, AreKeptForThoseUsedLast) {

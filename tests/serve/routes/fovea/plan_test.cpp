@@ -89,6 +89,19 @@ TEST_F(PlanRoute, TellsVideosFromImagesByTheirFrames) {
   EXPECT_EQ(item["num_frames"], 4);
 }
 
+TEST_F(PlanRoute, RefusesOptionsThatChooseFramesOfASize) {
+  for (const char* kwargs : {R"({"num_frames":8})", R"({"fps":1})"}) {
+    const Answer answer = post(
+        R"({"type":"video","width":64,"height":64,"num_frames":4,"fps":2,"processor_kwargs":)" +
+        std::string(kwargs) + "}");
+    EXPECT_EQ(answer.status, 400) << answer.body;
+    EXPECT_EQ(answer.param(), "items[0]");
+    EXPECT_THAT(answer.body, HasSubstr("have no meaning for it"));
+  }
+  EXPECT_EQ(post(R"({"width":64,"height":64,"processor_kwargs":{"num_frames":8}})").status, 200)
+      << "of no concern to images";
+}
+
 TEST_F(PlanRoute, EncodesNothing) {
   const std::int64_t before = service_->engine().stats().sub_batches;
   EXPECT_EQ(post(R"({"image":")" + data_url(photo()) + "\"}").status, 200);
