@@ -152,13 +152,14 @@ Reply plan_reply(const Service& service, const std::vector<EncodeItem>& items,
                      {"usage", usage_of(rows)}});
 }
 
-/// Gives the items that are media their sizes.
+/// Gives the items that are media their sizes, and all sizes the options of their items.
 void measure(const Service& service, std::vector<MediaItem> media, const CallBounds& bounds,
              std::vector<EncodeItem>& items) {
   const std::vector<PlannedItem> planned = service.engine().plan_items(std::move(media), bounds);
   auto next = planned.begin();
   for (EncodeItem& item : items) {
     if (!item.size) item.size = size_of_media(*next++, service);
+    item.size->mm_processor_kwargs = options_text(item.media);
   }
 }
 
@@ -169,10 +170,7 @@ void handle_plan(const Encoder& encoder, const std::shared_ptr<Exchange>& exchan
       {.max_items = encoder.limits.max_items, .takes_sizes = true, .media = encoder.limits.media});
   const Service& service = encoder.service;
   service.check_model_name(parsed.model);
-  for (EncodeItem& item : parsed.items) {
-    check_item_options(item.media, service);
-    if (item.size) item.size->mm_processor_kwargs = options_text(item.media);
-  }
+  for (const EncodeItem& item : parsed.items) check_item_options(item.media, service);
   CallBounds bounds{.stop = exchange->gone(), .deadline = request.deadline};
   if (parsed.timeout)
     bounds.deadline = std::min(bounds.deadline, request.arrival + *parsed.timeout);

@@ -149,6 +149,15 @@ TEST_F(PlanRoute, PlansWithTheOptionsOfAnItem) {
   EXPECT_EQ(data[1]["num_embeds"], 15);
 }
 
+TEST_F(PlanRoute, PlansMediaWithTheirOptions) {
+  const std::string image = R"({"image":")" + data_url(photo()) + '"';
+  const auto data =
+      post(image + "}," + image + R"(,"processor_kwargs":{"min_pixels":1024,"max_pixels":8000}})")
+          .json()["data"];
+  EXPECT_EQ(data[0]["num_embeds"], 36);
+  EXPECT_EQ(data[1]["num_embeds"], 4);
+}
+
 TEST_F(PlanRoute, EndsAtTheTimeOfTheClient) {
   Router router;
   router.add(plan_route({*service_, *media_}));
