@@ -20,26 +20,31 @@ using testing::HasSubstr;
 
 class PlanRoute : public testing::Test {
  protected:
+  /// What all tests share, from the first one on.
+  struct Shared {
+    Service service{test::small_service()};
+    MediaSource media{{.policy = UrlPolicy::kNone}};
+  };
+  static std::unique_ptr<Shared>& shared() {
+    static std::unique_ptr<Shared> shared;
+    return shared;
+  }
+  static Service& service() { return shared()->service; }
+
   static void SetUpTestSuite() {
-    service_ = std::make_unique<Service>(test::small_service());
-    service_->wait_loaded();
-    media_ = std::make_unique<MediaSource>(MediaSourceOptions{.policy = UrlPolicy::kNone});
+    shared() = std::make_unique<Shared>();
+    service().wait_loaded();
   }
-  static void TearDownTestSuite() {
-    service_.reset();
-    media_.reset();
-  }
+  static void TearDownTestSuite() { shared().reset(); }
   void SetUp() override {
-    ASSERT_EQ(service_->state(), ServiceState::kReady) << service_->problem();
-    caller_.add({plan_route({*service_, *media_, {.max_items = 4}})});
+    ASSERT_EQ(service().state(), ServiceState::kReady) << service().problem();
+    caller_.add({plan_route({service(), shared()->media, {.max_items = 4}})});
   }
 
   [[nodiscard]] Answer post(const std::string& items) const {
     return caller_.call("POST", "/v1/plan", R"({"items":[)" + items + "]}");
   }
 
-  static inline std::unique_ptr<Service> service_;
-  static inline std::unique_ptr<MediaSource> media_;
   test::RouteCaller caller_;
 };
 
@@ -103,9 +108,9 @@ TEST_F(PlanRoute, RefusesOptionsThatChooseFramesOfASize) {
 }
 
 TEST_F(PlanRoute, EncodesNothing) {
-  const std::int64_t before = service_->engine().stats().sub_batches;
+  const std::int64_t before = service().engine().stats().sub_batches;
   EXPECT_EQ(post(R"({"image":")" + data_url(photo()) + "\"}").status, 200);
-  EXPECT_EQ(service_->engine().stats().sub_batches, before);
+  EXPECT_EQ(service().engine().stats().sub_batches, before);
 }
 
 TEST_F(PlanRoute, NamesTheItemItCannotPlan) {
@@ -160,7 +165,7 @@ TEST_F(PlanRoute, PlansMediaWithTheirOptions) {
 
 TEST_F(PlanRoute, EndsAtTheTimeOfTheClient) {
   Router router;
-  router.add(plan_route({*service_, *media_}));
+  router.add(plan_route({service(), shared()->media}));
   Request request = test::request_to("POST", "/v1/plan",
                                      R"({"timeout_ms":1000,"items":[{"width":64,"height":64}]})");
   request.arrival -= std::chrono::minutes(1);
