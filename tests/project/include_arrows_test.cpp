@@ -183,7 +183,7 @@ std::string arrow_objection(const std::string& file, const std::string& named) {
   if (in_cuda_folder(header) && !in_cuda_folder(file))
     return "only files in a cuda folder may know CUDA headers";
   for (const auto& [parent, arrows] : kAllowedInside) {
-    const std::string found = objection_inside(parent, arrows, file, header);
+    std::string found = objection_inside(parent, arrows, file, header);
     if (!found.empty()) return found;
   }
   const auto family = family_of(header);
