@@ -11,6 +11,7 @@
 
 #include "errors.h"
 #include "flags/cli11.h"
+#include "flags/sizes.h"
 #include "fovea/media_io.h"
 #include "fovea/text.h"
 #include "output_file.h"
@@ -66,14 +67,9 @@ std::vector<ListedItem> items_of_line(const ListedItem& line, const InputArgumen
   return items;
 }
 
-std::string place_of_line(const std::string& list, std::int64_t number) {
-  return list + ":" + std::to_string(number);
-}
-
-/// The error with the place of its line in front, where it may be already.
+/// The error with the place of its line in front.
 Error placed(const std::string& place, const Error& error) {
-  const std::string text = error.what();
-  return {error.code(), text.starts_with(place) ? text : place + ": " + text};
+  return {error.code(), place + ": " + error.what()};
 }
 
 /// The items that the lines of a list name; relative names start at its folder. A line that names
@@ -90,14 +86,18 @@ std::vector<Input> listed_inputs(const InputArgument& argument, const ItemDefaul
     std::optional<ListedItem> listed;
     try {
       listed = listed_item(list, line, number, argument.modality);
-      if (!listed) continue;
+    } catch (const Error& error) {
+      inputs.push_back(failed_input(argument.modality, place, error));
+      continue;
+    }
+    if (!listed) continue;
+    try {
       for (const ListedItem& item : items_of_line(*listed, argument, search)) {
         inputs.push_back({.item = media_item(item, defaults), .error = std::nullopt});
       }
     } catch (const Error& error) {
       if (ends_call(error) || search.is_exhausted()) throw placed(place, error);
-      inputs.push_back(listed ? failed_input(listed->modality, listed->path, placed(place, error))
-                              : failed_input(argument.modality, place, placed(place, error)));
+      inputs.push_back(failed_input(listed->modality, listed->path, placed(place, error)));
     }
     if (inputs.size() > kMaxListedFiles) {
       throw placed(place, {ErrorCode::kInvalidArgument,
@@ -296,6 +296,12 @@ std::vector<std::string> files_read(const std::string& model,
   for (const Input& input : inputs) {
     std::ranges::copy(input.item.paths(), std::back_inserter(files));
   }
+  return files;
+}
+
+std::vector<std::string> files_read_for_sizes(const std::string& model, const std::string& sizes) {
+  std::vector<std::string> files = files_read(model);
+  std::ranges::move(files_of_sizes(sizes), std::back_inserter(files));
   return files;
 }
 

@@ -89,6 +89,10 @@ void require_all(std::span<const Input> inputs);
                                                   std::span<const InputArgument> arguments = {},
                                                   std::span<const Input> inputs = {});
 
+/// The same of a run on images of the sizes that parse_sizes() reads from `sizes`.
+[[nodiscard]] std::vector<std::string> files_read_for_sizes(const std::string& model,
+                                                            const std::string& sizes);
+
 /// Refuses options that no item of the model may have, before the first one is read.
 /// @throws UsageError.
 void check_item_options(const Engine& engine, const std::string& mm_processor_kwargs);

@@ -162,6 +162,10 @@ std::string ListedItem::options() const {
   return object.empty() ? std::string() : to_json_text(object);
 }
 
+std::string place_of_line(const std::string& list, std::int64_t number) {
+  return list + ":" + std::to_string(number);
+}
+
 std::optional<ListedItem> listed_item(const std::string& list, std::string_view line,
                                       std::int64_t number, Modality plain) {
   constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
@@ -170,7 +174,7 @@ std::optional<ListedItem> listed_item(const std::string& list, std::string_view 
   const std::size_t begin = std::min(line.find_first_not_of(kBlanks), line.size());
   line = line.substr(begin, line.find_last_not_of(kBlanks) + 1 - begin);
   if (line.empty() || line.front() == '#') return std::nullopt;
-  const std::string place = list + ":" + std::to_string(number);
+  const std::string place = place_of_line(list, number);
   ListedItem item{.modality = plain};
   if (line.front() == '{') {
     item = as_argument([&] { return item_of_object(line, place); });

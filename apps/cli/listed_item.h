@@ -28,6 +28,9 @@ struct ListedItem {
   [[nodiscard]] std::string options() const;
 };
 
+/// "FILE:LINE", as messages name it.
+[[nodiscard]] std::string place_of_line(const std::string& list, std::int64_t number);
+
 /// Reads a line of the file `list`: a path, or a JSON object.
 ///
 ///   {"image": "a.png", "mm_processor_kwargs": {"max_pixels": 100352}}

@@ -164,9 +164,7 @@ void print_report(const LatencyFlags& flags, const std::vector<std::int64_t>& th
 }
 
 int run_latency(const LatencyFlags& flags, Console& console) {
-  std::vector<std::string> files = files_read(flags.engine.model);
-  std::ranges::move(files_of_sizes(flags.sizes), std::back_inserter(files));
-  check_output_paths({flags.output_json}, files);
+  check_output_paths({flags.output_json}, files_read_for_sizes(flags.engine.model, flags.sizes));
   const std::vector<std::int64_t> threads =
       flags.threads.empty() ? std::vector<std::int64_t>{0} : flags.threads;
   const LatencyRun run = measure(flags, threads, console);

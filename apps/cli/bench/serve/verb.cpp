@@ -1,7 +1,5 @@
 // fovea bench serve: requests of one image each, as a server has them, by delay of the batcher.
-#include <algorithm>
 #include <iostream>
-#include <iterator>
 
 #include "bench/bench.h"
 #include "bench/serve/load.h"
@@ -83,9 +81,7 @@ std::vector<ServeResult> measure(const ServeFlags& flags, Engine& engine, const 
 }
 
 int run_serve(const ServeFlags& flags, Console& console) {
-  std::vector<std::string> files = files_read(flags.engine.model);
-  std::ranges::move(files_of_sizes(flags.sizes), std::back_inserter(files));
-  check_output_paths({flags.output_json}, files);
+  check_output_paths({flags.output_json}, files_read_for_sizes(flags.engine.model, flags.sizes));
   const EngineOptions options = engine_options(flags.engine, console);
   check_limits(flags.engine, options);
   const std::vector<ItemSize> sizes = image_sizes(flags, options);
