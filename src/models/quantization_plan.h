@@ -17,7 +17,7 @@ struct BlockPlace {
   /// chosen so that rows with random weights differ by at most 0.08 (docs/quantization.md).
   std::int64_t native_of_nine = 1;
 };
-/// The number of towers with gated MLPs, where two results are multiplied, each with its error.
+/// The value for towers with gated MLPs, where two results are multiplied, each with its error.
 inline constexpr std::int64_t kGatedNativeOfNine = 3;
 
 /// Formats of the layers of a tower. Those outside of blocks stay native: what a merger loses is in

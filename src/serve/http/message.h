@@ -62,6 +62,7 @@ struct BodyPart {
 /// A part that owns its bytes.
 [[nodiscard]] BodyPart body_part(std::vector<std::byte> bytes);
 
+/// The status of a reply without the body that the client has.
 inline constexpr int kNotModified = 304;
 
 struct Reply {
