@@ -6,6 +6,7 @@
 #include <string_view>
 #include <utility>
 
+#include "core/check.h"
 #include "serve/api_error.h"
 #include "serve/routes/call_limits.h"
 #include "serve/routes/processing_options.h"
@@ -183,6 +184,15 @@ void add_options(const T& object, MediaReference& reference) {
   }
 }
 
+/// Refuses media beside those of the kind that the part is.
+void check_no_other(const PartBody& part, const MediaKind& kind) {
+  for (const MediaKind& other : kMediaKinds) {
+    if (other.member == kind.member || !member_of_kind(part, other)) continue;
+    refuse(part.path(other.member),
+           cat("comes with ", kind.member, "; expected a part for each of them"));
+  }
+}
+
 /// The URL of a part: text, or an object with the member `url`.
 std::string_view read_url(const std::optional<JsonView>& value, bool takes_options,
                           MediaReference& reference) {
@@ -214,11 +224,12 @@ std::optional<MediaPart> parse_part(const JsonView& json, const std::string& whe
   if (kind == nullptr) {
     const bool is_text = part.type ? is_text_type(*part.type) : json.find("text").has_value();
     if (!is_text) refuse_type(part.type.value_or(""), part);
-    for (const auto& [name, words] : part.words) {
-      if (words.is_string()) check_text(words.as_text(), part.path(name), text);
-    }
-    return std::nullopt;
   }
+  for (const auto& [name, words] : part.words) {
+    if (words.is_string()) check_text(words.as_text(), part.path(name), text);
+  }
+  if (kind == nullptr) return std::nullopt;
+  check_no_other(part, *kind);
   MediaPart media;
   media.reference.modality = kind->modality;
   media.reference.param = part.path(kind->member);

@@ -167,6 +167,7 @@ std::vector<JsonObject> query_parameters(const std::vector<QueryMember>& members
   std::vector<JsonObject> parameters;
   SchemaSet none;
   for (const QueryMember& member : members) {
+    if (member.name.ends_with('.')) continue;
     JsonObject parameter{{"name", member.name},
                          {"in", "query"},
                          {"description", member.facts->about},

@@ -80,7 +80,9 @@ void add_to_list(std::string_view text, std::string& list) {
 void set_value(const std::string& name, const std::string& text,
                std::span<const QueryMember> members, Option& option) {
   using detail::ValueKind;
-  const auto member = std::ranges::find(members, name, &QueryMember::name);
+  const auto member = std::ranges::find_if(members, [&](const QueryMember& each) {
+    return each.name.ends_with('.') ? name.starts_with(each.name) : name == each.name;
+  });
   const ValueKind kind = member == members.end() ? ValueKind::kText : member->kind;
   option.is_list = kind == ValueKind::kTexts;
   if (option.is_list) return add_to_list(text, option.json);

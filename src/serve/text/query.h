@@ -16,7 +16,7 @@ inline constexpr std::size_t kMaxQueryOptions = 64;
 /// @param query without '?'; empty: an empty object.
 /// @param members that are not text, by their names: numbers and truths, of which what reads as
 /// none stays text, and lists of texts, with commas between them or given several times. A name
-/// that ends with '.' is that of all that begin with it, which are read as numbers are.
+/// that ends with '.' stands for all that begin with it, unless an earlier member has their name.
 /// @throws ApiError(400, "invalid_value") for an escape that is none, text that is no UTF-8, a name
 /// that is empty, given twice or nested deeper than bodies may be, "a=b&a.c=d", and more than
 /// kMaxQueryOptions names.

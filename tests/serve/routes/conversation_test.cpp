@@ -81,6 +81,16 @@ TEST(ParseConversation, RefusesWhatItCannotEncode) {
   EXPECT_EQ(refusal(R"([{}])").code(), "invalid_value");
 }
 
+TEST(ParseConversation, RefusesAnImageAndAVideoInOnePart) {
+  const ApiError untyped = refusal(R"([{"image_url": "data:a", "video_url": "data:b"}])");
+  EXPECT_EQ(untyped.param(), "messages[0].content[0].video_url");
+  EXPECT_THAT(untyped.what(), HasSubstr("comes with image_url"));
+  EXPECT_EQ(
+      refusal(R"([{"type": "video_url", "image_url": "data:a", "video_url": "data:b"}])").param(),
+      "messages[0].content[0].image_url");
+  EXPECT_EQ(parts(R"([{"image_url": "data:a", "video_url": null}])").size(), 1U);
+}
+
 TEST(ParseConversation, RefusesMediaWithoutUrl) {
   const ApiError cached = refusal(R"([{"type": "image_url", "image_url": null, "uuid": "u"}])");
   EXPECT_EQ(cached.code(), "missing_field");
@@ -136,6 +146,7 @@ TEST(ParseConversation, RefusesTextWhereItWouldCount) {
   EXPECT_EQ(param(R"(["b"])"), "messages[0].content[0]");
   EXPECT_EQ(param(R"("b")"), "messages[0].content");
   EXPECT_EQ(param(R"([{"image_url": "data:a"}, {"type": "text", "text": ""}])"), "");
+  EXPECT_EQ(param(R"([{"image_url": "data:a", "text": "b"}])"), "messages[0].content[0].text");
 }
 
 TEST(ParseConversation, CountsMediaBeforeItMakesThem) {

@@ -140,8 +140,9 @@ TEST(Describe, SaysOfEachMemberWhatIsRead) {
 TEST(QueryParameters, AreMembersThatAQuerySpells) {
   std::vector<QueryMember> members;
   add_query_members(kStrict, "all.", members);
+  members.push_back({"others.", nullptr, detail::ValueKind::kNumber});
   const Json json = Json::parse(to_json_text(query_parameters(members)));
-  ASSERT_EQ(json.size(), 5U) << "no objects, and none that is refused";
+  ASSERT_EQ(json.size(), 5U) << "no objects, none that is refused, no prefix";
   EXPECT_EQ(json[0]["name"], "all.name");
   EXPECT_EQ(json[2]["schema"]["type"], "number");
   EXPECT_EQ(json[4]["schema"]["type"], "array");

@@ -55,6 +55,14 @@ TEST(QueryObject, GivesTypesToSomeOptions) {
     expect_object(std::string("n=") + text, "{\"n\":" + json_quote(text) + "}", types);
 }
 
+TEST(QueryObject, GivesTypesToAllOptionsBelowAName) {
+  using detail::ValueKind;
+  const std::vector<QueryMember> types{{"a.id", nullptr, ValueKind::kText},
+                                       {"a.", nullptr, ValueKind::kNumber}};
+  expect_object("a.n=1&a.b.flag=false&a.word=x&a.id=2&b=3&ab=4",
+                R"({"a":{"n":1,"b":{"flag":false},"word":"x","id":"2"},"b":"3","ab":"4"})", types);
+}
+
 TEST(QueryObject, RefusesWhatNamesNothing) {
   EXPECT_THAT(query_refusal("a=%zz"), HasSubstr("% without two digits"));
   EXPECT_THAT(query_refusal("a=%ff"), HasSubstr("no UTF-8"));

@@ -372,7 +372,7 @@ MediaReference bytes_of_body(const Request& request, std::span<const std::uint8_
   return media;
 }
 
-/// The members of a query. Of options of the processor those that are numbers are described.
+/// The members of a query. Two options of the processor are described, and all are read.
 std::vector<QueryMember> query_members() {
   static constexpr MemberFacts kPixels{.name = "", .about = "An option of the processor"};
   std::vector<QueryMember> members;
@@ -380,6 +380,7 @@ std::vector<QueryMember> query_members() {
   add_output_members(members);
   members.push_back({"processor_kwargs.min_pixels", &kPixels, detail::ValueKind::kInteger});
   members.push_back({"processor_kwargs.max_pixels", &kPixels, detail::ValueKind::kInteger});
+  members.push_back({"processor_kwargs.", &kPixels, detail::ValueKind::kNumber});
   return members;
 }
 
@@ -392,6 +393,9 @@ EncodeRequest read_bytes(const Request& request, const std::string& type) {
   item.media = bytes_of_body(request, *request.body, type, "body");
   item.id = options.id.value_or("");
   item.uuid = options.uuid.value_or("");
+  if (options.fps && item.media.modality == Modality::kImage) {
+    refuse(options.path(kFpsFacts.name), "expected it with a video, got an image");
+  }
   add_processor(options.processor_kwargs, options, item.media);
   set_fps(options.fps, options, item);
   result.items.push_back(std::move(item));

@@ -289,7 +289,9 @@ TEST(ReadEncodeRequest, RefersToTheBytesOfABody) {
 TEST(ReadEncodeRequest, GivesTheOptionsOfAQueryTheirTypes) {
   const EncodeRequest request = read_bytes(
       "output.normalize=true&output.include=grid,timings&timeout_ms=20&fps=0.5&model=7&id=1&"
-      "processor_kwargs.max_pixels=4096");
+      "processor_kwargs.max_pixels=4096&processor_kwargs.do_resize=false&"
+      "processor_kwargs.videos_kwargs.min_pixels=64",
+      "x", "video/mp4");
   EXPECT_TRUE(request.output.rows.normalize);
   EXPECT_TRUE(request.output.grid);
   EXPECT_TRUE(request.output.timings);
@@ -297,7 +299,16 @@ TEST(ReadEncodeRequest, GivesTheOptionsOfAQueryTheirTypes) {
   EXPECT_EQ(request.items[0].media.fps, 0.5);
   EXPECT_EQ(request.model, "7");
   EXPECT_EQ(request.items[0].id, "1");
-  EXPECT_EQ(request.items[0].media.options.at("max_pixels").json, "4096");
+  const auto& options = request.items[0].media.options;
+  EXPECT_EQ(options.at("max_pixels").json, "4096");
+  EXPECT_EQ(options.at("do_resize").json, "false");
+  EXPECT_EQ(options.at("min_pixels").json, "64");
+}
+
+TEST(ReadEncodeRequest, RefusesTheRateOfAnImage) {
+  const ApiError error = refusal_of([] { (void)read_bytes("fps=2"); });
+  EXPECT_EQ(error.param(), "fps");
+  EXPECT_THAT(error.what(), HasSubstr("got an image"));
 }
 
 TEST(ReadEncodeRequest, RefusesTwoRatesOfAQuery) {
