@@ -61,18 +61,21 @@ std::vector<std::int64_t> parse_sizes(const JsonView& list) {
   return sizes;
 }
 
-/// Bytes of a tensor. `where` names file and tensor.
-std::uint64_t tensor_bytes(const TensorEntry& entry, const std::string& where) {
+// A path is for messages alone: JsonView::path() looks at all that stands behind the tensor, and a
+// header may list a hundred thousand of them.
+
+/// Bytes of a tensor. @param object that describes it.
+std::uint64_t tensor_bytes(const TensorEntry& entry, const JsonView& object) {
   const FileDType* dtype = find_file_dtype(entry.dtype);
-  FOVEA_CHECK(dtype != nullptr, kUnsupported, where, ": dtype ", json_quote(entry.dtype),
+  FOVEA_CHECK(dtype != nullptr, kUnsupported, object.path(), ": dtype ", json_quote(entry.dtype),
               " is not known");
   std::optional<std::int64_t> bits = dtype->bits;
   for (const std::int64_t size : entry.shape) {
     if (bits) bits = checked_mul(*bits, size);
   }
-  FOVEA_CHECK(bits.has_value(), kCorruptData, where,
+  FOVEA_CHECK(bits.has_value(), kCorruptData, object.path(),
               ": shape has more bits than 63 bits can count");
-  FOVEA_CHECK(*bits % kBitsPerByte == 0, kCorruptData, where, ": ", *bits,
+  FOVEA_CHECK(*bits % kBitsPerByte == 0, kCorruptData, object.path(), ": ", *bits,
               " bits are not whole bytes");
   return static_cast<std::uint64_t>(*bits / kBitsPerByte);
 }
@@ -81,24 +84,24 @@ TensorEntry parse_entry(std::string_view name, const JsonView& object, std::uint
   TensorEntry entry;
   entry.name = name;
   entry.dtype = object.at("dtype").as_string();
-  const std::string where = object.path();
   const JsonView shape = object.at("shape");
-  FOVEA_CHECK(shape.num_elements() <= kMaxEntryRank, kCorruptData, where, ": rank ",
+  FOVEA_CHECK(shape.num_elements() <= kMaxEntryRank, kCorruptData, object.path(), ": rank ",
               shape.num_elements(), ", at most ", kMaxEntryRank, " is read");
   entry.shape = parse_sizes(shape);
   const JsonView span = object.at("data_offsets");
-  FOVEA_CHECK(span.num_elements() == 2, kCorruptData, where, ": expected 2 data_offsets, got ",
-              span.num_elements());
+  FOVEA_CHECK(span.num_elements() == 2, kCorruptData, object.path(),
+              ": expected 2 data_offsets, got ", span.num_elements());
   const std::vector<std::int64_t> offsets = parse_sizes(span);
   entry.begin = static_cast<std::uint64_t>(offsets[0]);
   entry.end = static_cast<std::uint64_t>(offsets[1]);
-  FOVEA_CHECK(entry.begin <= entry.end, kCorruptData, where, ": begins at ", entry.begin,
+  FOVEA_CHECK(entry.begin <= entry.end, kCorruptData, object.path(), ": begins at ", entry.begin,
               " after its end at ", entry.end);
-  FOVEA_CHECK(entry.end <= data_bytes, kCorruptData, where, ": spans bytes ", entry.begin, "..",
-              entry.end, " of ", data_bytes);
-  const std::uint64_t expected = tensor_bytes(entry, where);
-  FOVEA_CHECK(expected == entry.end - entry.begin, kCorruptData, where, ": shape and dtype need ",
-              expected, " bytes, data_offsets span ", entry.end - entry.begin);
+  FOVEA_CHECK(entry.end <= data_bytes, kCorruptData, object.path(), ": spans bytes ", entry.begin,
+              "..", entry.end, " of ", data_bytes);
+  const std::uint64_t expected = tensor_bytes(entry, object);
+  FOVEA_CHECK(expected == entry.end - entry.begin, kCorruptData, object.path(),
+              ": shape and dtype need ", expected, " bytes, data_offsets span ",
+              entry.end - entry.begin);
   return entry;
 }
 

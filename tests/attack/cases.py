@@ -239,6 +239,10 @@ CHECKPOINTS = [
     Case("D10.name_of_40_megabytes", "inspect m", refused("model.safetensors"), {
         "m": ck.with_weights(MODEL, lambda _: ck.safetensors(
             {"n" * 40000000: {"dtype": "F32", "shape": [0] * 1000, "data_offsets": [0, 0]}}))}),
+    Case("D10.many_tensors", "inspect m", refused("model.safetensors"), {
+        "m": ck.with_weights(MODEL, lambda _: ck.safetensors(
+            {f"t{i}": {"dtype": "U8", "shape": [1], "data_offsets": [0, 1]} for i in range(100000)},
+            b"\0"))}),
     Case("D10.pixel_values", ENCODE + "--pixel-values p.safetensors", refused("p.safetensors"), {
         "p.safetensors": lambda: ck.safetensors(
             {"n" * 1000000: {"dtype": "F32", "shape": [0] * 2000, "data_offsets": [0, 0]}})}),
