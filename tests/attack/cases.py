@@ -83,6 +83,8 @@ COST = [
          {"bomb.webp": lambda: images.webp(16383, 10922)}),
     Case("D6.webp_of_transforms", ENCODE + "bomb.webp --max-pixels 100000", refused("bomb.webp"),
          {"bomb.webp": lambda: images.webp_of_transforms(16383, 16383)}),
+    Case("D6.webp_of_many_images", ENCODE + "bomb.webp --max-pixels 100000", refused("bomb.webp"),
+         {"bomb.webp": lambda: images.webp_of_images(100)}),
     Case("D6.webp_of_65536_codes", ENCODE + "bomb.webp --max-pixels 100000", refused("bomb.webp"),
          {"bomb.webp": lambda: images.webp_of_codes(1024, 65536)}),
     Case("D6.webp_of_2600_codes", ENCODE + "a.webp --max-pixels 100000", answered(),

@@ -145,6 +145,12 @@ def webp_of_transforms(width, height):
     return _riff(_vp8l(width, height, transforms + "0" + "0" + "1" + image + ONE_SYMBOL * 5))
 
 
+def webp_of_images(count):
+    """A WebP of `count` images, of which decoders read the first; each has an image of codes."""
+    image = "000" + "0" + ONE_SYMBOL * 5  # one pixel for 4 x 4, no cache
+    return _riff(_vp8l(16383, 16383, "00" + "1" + image + ONE_SYMBOL * 5) * count)
+
+
 def webp_of_codes(side, groups):
     """A WebP of one colour with so many groups of codes, for blocks of 4 x 4 pixels in turn."""
     lengths = "0" + format(8, "04b")[::-1] + "000" * 11 + "100"  # every symbol has 8 bits

@@ -93,36 +93,43 @@ std::uint32_t read_u32(Bytes bytes) {
          std::uint32_t{bytes[3]} << 24;
 }
 
-/// The bytes that a chunk of a frame makes libwebp keep for codes: one without loss, or with alpha
-/// that is coded in the same way.
-std::size_t code_bytes(std::string_view type, Bytes payload, const Frame& frame) {
-  constexpr std::size_t kHeaderBytes = 5;  // a signature; 14 bits for either side less 1; 4 others
-  if (type == "VP8L" && payload.size() >= kHeaderBytes) {
-    const std::uint32_t sides = read_u32(payload.subspan(1));
-    return webp_code_bytes(payload.subspan(kHeaderBytes), (sides & 0x3fff) + 1,
-                           (sides >> 14 & 0x3fff) + 1);
-  }
-  const bool is_coded_alpha = type == "ALPH" && !payload.empty() && (payload[0] & 3) == 1;
-  return is_coded_alpha ? webp_code_bytes(payload.subspan(1), frame.width_px, frame.height_px) : 0;
+/// The bytes that libwebp keeps for the codes of an image without loss.
+/// @param payload of a VP8L chunk: a signature 1, 14 bits for either side less 1, 4 others.
+std::size_t code_bytes_of_image(Bytes payload) {
+  constexpr std::size_t kHeaderBytes = 5;
+  if (payload.size() < kHeaderBytes) return 0;
+  const std::uint32_t sides = read_u32(payload.subspan(1));
+  return webp_code_bytes(payload.subspan(kHeaderBytes), (sides & 0x3fff) + 1,
+                         (sides >> 14 & 0x3fff) + 1);
 }
 
-/// The most that a chunk of a frame takes for prefix codes. A chunk is: type 4, length 4 (little
-/// endian, of the payload), payload, a 0 if its length is odd.
+/// Those for the alpha of one with loss, which may be coded in the same way.
+/// @param payload of an ALPH chunk; empty: there is none.
+std::size_t code_bytes_of_alpha(Bytes payload, const Frame& frame) {
+  const bool is_coded = !payload.empty() && (payload[0] & 3) == 1;
+  return is_coded ? webp_code_bytes(payload.subspan(1), frame.width_px, frame.height_px) : 0;
+}
+
+/// Those for a frame: as in libwebp, its first image counts, and the last alpha in front of it. A
+/// chunk is: type 4, length 4 (little endian, of the payload), payload, a 0 if its length is odd.
 std::size_t code_bytes(const Frame& frame) {
   constexpr std::size_t kChunkHeaderBytes = 8;
   constexpr std::size_t kFileHeaderBytes = 12;  // "RIFF", length, "WEBP"
   Bytes rest = frame.bitstream;
   if (text_of(rest).starts_with("RIFF"))
     rest = rest.subspan(std::min(rest.size(), kFileHeaderBytes));
-  std::size_t most = 0;
+  Bytes alpha;
   while (rest.size() >= kChunkHeaderBytes) {
     const std::string_view type = text_of(rest.first(4));
     const std::size_t size = read_u32(rest.subspan(4));
     rest = rest.subspan(kChunkHeaderBytes);
-    most = std::max(most, code_bytes(type, rest.first(std::min(size, rest.size())), frame));
+    const Bytes payload = rest.first(std::min(size, rest.size()));
+    if (type == "VP8L") return code_bytes_of_image(payload);
+    if (type == "VP8 ") break;
+    if (type == "ALPH") alpha = payload;
     rest = rest.subspan(std::min(size + size % 2, rest.size()));
   }
-  return most;
+  return code_bytes_of_alpha(alpha, frame);
 }
 
 /// The bytes that libwebp takes beside the pixels that it returns. Without loss, and for the alpha

@@ -243,9 +243,10 @@ std::vector<std::uint32_t> read_block_image(BitReader& bits, std::size_t width,
 }
 
 /// Reads a transform. @return the width of the image behind it.
-std::size_t read_transform(BitReader& bits, std::size_t width, std::size_t height) {
+std::size_t read_transform(BitReader& bits, std::uint32_t kind, std::size_t width,
+                           std::size_t height) {
   enum Kind : std::uint8_t { kPredictor, kCrossColor, kSubtractGreen, kColorIndexing };
-  switch (bits.read(2)) {
+  switch (kind) {
     case kPredictor:
     case kCrossColor: (void)read_block_image(bits, width, height); return width;
     case kSubtractGreen: return width;
@@ -266,11 +267,13 @@ std::size_t group_bytes(const ColorCache& cache) {
 }
 
 std::size_t read_code_bytes(BitReader& bits, std::size_t width, std::size_t height) {
-  constexpr int kMostTransforms = 4;   // each once
   constexpr std::size_t kKept = 1000;  // groups up to this number are kept, used or not
-  for (int transforms = 0; bits.bit() != 0; ++transforms) {
-    check(transforms < kMostTransforms);
-    width = read_transform(bits, width, height);
+  std::bitset<4> seen;                 // transforms, each at most once
+  while (bits.bit() != 0) {
+    const std::uint32_t kind = bits.read(2);
+    check(!seen[kind]);
+    seen.set(kind);
+    width = read_transform(bits, kind, width, height);
   }
   const ColorCache cache = read_color_cache(bits);
   if (bits.bit() == 0) return group_bytes(cache);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "media/decode_image.h"
 #include "media/interrupted.h"
 #include "media/rgb_convert.h"
 #include "media/test_images.h"
@@ -74,6 +75,15 @@ TEST(DecodeWebp, AnOpaqueAnimationHasABlackCanvas) {
   const Image image = decode(file);
   EXPECT_EQ(Bytes(image.rgb.begin(), image.rgb.begin() + 6), Bytes(6));
   EXPECT_EQ(Bytes(image.rgb.begin() + 6, image.rgb.begin() + 9), (Bytes{0, 29, 58}));
+}
+
+TEST(DecodeWebp, AnImageBehindTheFirstTakesNoMemory) {
+  // 4 x 4 pixels, no transform, a cache of 11 bits: tables that no encoder makes
+  constexpr std::string_view kImage("VP8L\6\0\0\0\x2F\3\xC0\0\0\x2E", 14);
+  Bytes file = test::encode_lossless_webp(4, 4, test::checksum_pattern(4, 4, 4));
+  const std::size_t alone = probe_image(file, "image", {}).decode_bytes;
+  file.insert(file.end(), kImage.begin(), kImage.end());
+  EXPECT_EQ(probe_image(file, "image", {}).decode_bytes, alone);
 }
 
 TEST(DecodeWebp, EveryTruncationIsCorrupt) {

@@ -58,6 +58,12 @@ TEST(WebpCodes, AColorCacheMakesTablesLonger) {
             kGroup + 2 * 2048 * 4);
 }
 
+TEST(WebpCodes, ATransformIsThereOnce) {
+  const std::string green = "101";  // without data
+  EXPECT_EQ(webp_code_bytes(bytes_of_bits(green + "000"), 8, 8), kGroup);
+  EXPECT_EQ(webp_code_bytes(bytes_of_bits(green + green + "000"), 8, 8), 0) << "as in libwebp";
+}
+
 TEST(WebpCodes, AreUnknownWhereTheStreamIsDamaged) {
   const Bytes cut = stream_of("0010");
   EXPECT_EQ(webp_code_bytes({}, 8, 8), 0);
