@@ -134,6 +134,8 @@ COST = [
          {"bomb.heic": lambda: images.heic(64, 64, items=1000, data=bytes(1 << 20))}),
     Case("D6.heic_of_a_grid_of_itself", ENCODE + "bomb.heic", refused("bomb.heic", "grid made of grid"),
          {"bomb.heic": lambda: images.heic(64, 64, kind=b"grid", made_of=(1,) * 4, data=b"\0\0\1\1\0\x40\0\x40")}),
+    Case("D6.heic_of_many_extents", ENCODE + "bomb.heic", refused("bomb.heic", "HEIC items of"),
+         {"bomb.heic": lambda: images.heic_of_extents(65535, 65535)}),
     Case("D6.limit_of_item_bytes", ENCODE + "a.png --max-item-bytes 1000000", refused("a.png"),
          {"a.png": lambda: images.png(2000, 2000)}),
     Case("D6.one_bomb_is_one_error", ENCODE + f"bomb.webp {PHOTO} --on-error skip", answered(),

@@ -259,6 +259,13 @@ def avif(width, height, data=b"\x12\0\x0a\x04\0\0\0\x02"):
     return head + meta(len(head) + len(meta(0)) + 8) + _box(b"mdat", data)
 
 
+def heic_of_extents(items, extents):
+    """A HEIC file that says where its items lie: each in so many pieces that take no bytes."""
+    places = b"".join(struct.pack(">HHH", i + 1, 0, extents) for i in range(items))
+    iloc = _box(b"iloc", bytes(4), bytes(2), struct.pack(">H", items), places)
+    return _box(b"ftyp", b"heic\0\0\0\0mif1heic") + _box(b"meta", bytes(4), iloc)
+
+
 def heic(width, height, items=1, kind=b"hvc1", made_of=(), data=bytes(1000)):
     """A HEIC file whose image, item 1, says it has these sides, and items that all have the same bytes."""
     full = lambda box, *parts: _box(box, bytes(4), *parts)

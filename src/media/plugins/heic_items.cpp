@@ -86,7 +86,6 @@ struct Items {
   std::optional<Item> primary;
   std::map<Item, std::string_view> types;
   std::vector<std::pair<Item, Item>> made_of;
-  std::uint64_t num_bytes = 0;  ///< of all extents
 };
 
 std::size_t id_bytes(bool is_wide) { return is_wide ? 4 : 2; }
@@ -127,8 +126,11 @@ void read_references(BoxReader box, std::string_view name, Items& items) {
   }
 }
 
-/// @param file_bytes what an extent without a length has.
-void read_extents(BoxReader box, std::size_t file_bytes, Items& items) {
+/// Checks that items have no more bytes than the file has twice. Where a file leaves out their
+/// lengths, which stand for all of it, extents take no bytes: the third is refused, not the last.
+void check_extents(BoxReader box, const EncodedImage& source) {
+  const std::uint64_t file_bytes = source.bytes.size();
+  std::uint64_t num_bytes = 0;
   const std::uint64_t version = box.number(1);
   (void)box.number(3);
   const std::uint64_t sizes = box.number(2);
@@ -145,7 +147,9 @@ void read_extents(BoxReader box, std::size_t file_bytes, Items& items) {
       (void)box.number(index_bytes);
       (void)box.number(offset_bytes);
       const std::uint64_t length = box.number(length_bytes);
-      items.num_bytes += length == 0 ? file_bytes : std::min<std::uint64_t>(length, file_bytes);
+      num_bytes += length == 0 ? file_bytes : std::min(length, file_bytes);
+      FOVEA_CHECK(num_bytes <= 2 * file_bytes, kCorruptData, source.name,
+                  ": HEIC items of at least ", num_bytes, " bytes in a file of ", file_bytes);
     }
   }
 }
@@ -170,8 +174,7 @@ Items read_items(const EncodedImage& source) {
   if (const auto box = only_box(boxes, "pitm", name)) read_primary({*box, name}, items);
   if (const auto box = only_box(boxes, "iinf", name)) read_types({*box, name}, name, items);
   if (const auto box = only_box(boxes, "iref", name)) read_references({*box, name}, name, items);
-  if (const auto box = only_box(boxes, "iloc", name))
-    read_extents({*box, name}, source.bytes.size(), items);
+  if (const auto box = only_box(boxes, "iloc", name)) check_extents({*box, name}, source);
   return items;
 }
 
@@ -185,8 +188,6 @@ std::string_view type_of(const Items& items, Item item) {
 bool check_heic_items(const EncodedImage& source) {
   const Items items = read_items(source);
   FOVEA_CHECK(items.primary, kCorruptData, source.name, ": HEIC file that names no image");
-  FOVEA_CHECK(items.num_bytes <= 2 * source.bytes.size(), kCorruptData, source.name,
-              ": HEIC items of ", items.num_bytes, " bytes in a file of ", source.bytes.size());
   const std::string_view type = type_of(items, *items.primary);
   FOVEA_CHECK(type == "hvc1" || type == "grid", kUnsupported, source.name,
               ": expected an image coded with HEVC or a grid of such images, got item type ", type);

@@ -101,6 +101,22 @@ TEST_F(DecodeHeic, RefusesTwoBoxesWhereThereIsOne) {
   expect_refused(ErrorCode::kCorruptData, "image: HEIC file with two boxes meta", twice);
 }
 
+TEST_F(DecodeHeic, RefusesTheThirdExtentThatIsTheWholeFile) {
+  const std::string_view file(
+      "\0\0\0\x14"
+      "ftypheic\0\0\0\0heic"
+      "\0\0\0\x22"
+      "meta\0\0\0\0"
+      "\0\0\0\x16"
+      "iloc\0\0\0\0"
+      "\0\0"               // offsets, lengths and others are left out
+      "\0\1"               // items
+      "\0\1\0\0\xFF\xFF",  // which one, the file itself, extents
+      54);
+  expect_refused(ErrorCode::kCorruptData, "image: HEIC items of at least 162 bytes in a file of 54",
+                 Bytes(file.begin(), file.end()));
+}
+
 TEST_F(DecodeHeic, StopsWhenAskedTo) {
   const Bytes flat = file("flat");
   test::expect_stops([&] { (void)decode(flat); });
