@@ -54,6 +54,8 @@ COST = [
          {"video.mkv": lambda: videos.mp4_of_fragments(20000000)}),
     Case("D4.mp4_of_samples_that_are_not_there", VIDEO, refused("video.mkv", "cannot be decoded"),
          {"video.mkv": lambda: videos.mp4_of_samples(900000)}),
+    Case("D4.mp4_of_endless_tables", VIDEO, refused("video.mkv"),
+         {"video.mkv": lambda: videos.mp4_of_endless_tables(60000)}),
     Case("D4.packets_that_cannot_be_decoded", VIDEO, refused("video.mkv", "cannot be decoded"),
          {"video.mkv": lambda: videos.of_pngs(64, 64, [b"no PNG"] * 100000)}),
     Case("D5.frames_grow", VIDEO + "--damaged-frames refuse", refused("video.mkv", "64x64"),

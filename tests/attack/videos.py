@@ -148,3 +148,8 @@ def mp4_of_fragments(count):
     empty = _table(b"stts", 0) + _table(b"stsc", 0) + _table(b"stsz", 0, 0) + _table(b"stco", 0)
     run = _box(b"traf", _table(b"tfhd", 1), _table(b"trun", count))
     return _mp4(empty, _box(b"moof", _table(b"mfhd", 1), run)) + _box(b"mdat", bytes(4096))
+
+
+def mp4_of_endless_tables(count):
+    """A header of `count` empty tables that say they are as long as a table can be."""
+    return _mp4(_table(b"stsc", 0xFFFFFFFF) * count) + bytes(4096)

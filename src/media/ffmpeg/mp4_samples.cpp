@@ -146,11 +146,11 @@ class SampleCounter {
         FOVEA_CHECK(false, kUnsupported, video_.name, ": its header is compressed");
         return;
       case type_of("trun"): add(file_.u32(at + 4)); return;
-      default: read_table(type, at);
+      default: read_table(type, at, end);
     }
   }
 
-  void read_table(std::uint32_t type, std::uint64_t at) {
+  void read_table(std::uint32_t type, std::uint64_t at, std::uint64_t end) {
     const std::uint64_t count = file_.u32(at + 4);
     switch (type) {
       case type_of("stsz"):
@@ -162,7 +162,7 @@ class SampleCounter {
         track_.is_uniform = file_.u32(at + 12) == 1;
         break;
       case type_of("stsc"):
-        for (std::uint64_t i = 0; i < count && at + 12 * i < file_.size(); ++i) {
+        for (std::uint64_t i = 0; i < count && at + 8 + 12 * (i + 1) <= end; ++i) {
           const std::uint64_t samples = file_.u32(at + 8 + 12 * i + 4);
           track_.samples_per_chunk = std::max(track_.samples_per_chunk, samples);
         }
