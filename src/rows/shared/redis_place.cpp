@@ -1,8 +1,10 @@
 // Rows in a Redis or Valkey server, by hiredis. A connection serves one call at a time and is kept
-// for the next; one that failed is not used again. Every wait of hiredis for the network has a
-// bound. hiredis 0.14 writes without MSG_NOSIGNAL: threads that call it have SIGPIPE blocked.
+// for the next; one that failed, or that its server has ended, is not used again. Every wait of
+// hiredis for the network has a bound. hiredis 0.14 writes without MSG_NOSIGNAL: threads that call
+// it have SIGPIPE blocked.
 // Source: Redis documentation, "Commands" (SET, GETRANGE, STRLEN, AUTH, SELECT) and "Pipelining".
 #include <hiredis/hiredis.h>
+#include <poll.h>
 #include <sys/time.h>
 
 #include <algorithm>
@@ -132,16 +134,25 @@ class RedisPlace final : public RowPlace {
   }
   static std::string text_of(const redisReply& reply) { return {reply.str, reply.len}; }
 
+  /// Whether a connection still waits as it was left. What comes unasked is its end: a server hangs
+  /// up on those that are idle for its `timeout`, and when it starts anew.
+  static bool is_quiet(const redisContext& connection) {
+    pollfd events{.fd = connection.fd, .events = POLLIN, .revents = 0};
+    return ::poll(&events, 1, 0) == 0;
+  }
+  /// A connection of an earlier call; null: there is none.
+  Connection take_idle() {
+    const std::lock_guard lock(mutex_);
+    while (!idle_.empty()) {
+      Connection connection = std::move(idle_.back());
+      idle_.pop_back();
+      if (is_quiet(*connection)) return connection;
+    }
+    return nullptr;
+  }
   /// A connection that is logged in. @throws Error(kIo).
   Connection take() {
-    {
-      const std::lock_guard lock(mutex_);
-      if (!idle_.empty()) {
-        Connection connection = std::move(idle_.back());
-        idle_.pop_back();
-        return connection;
-      }
-    }
+    if (Connection idle = take_idle()) return idle;
     Connection connection(redisConnectWithTimeout(url_.host.c_str(), url_.port, kConnectTime));
     if (!connection) throw Error(ErrorCode::kOutOfMemory, cat(url_.text(), ": no memory"));
     check(*connection);

@@ -114,6 +114,14 @@ TEST_F(RedisPlaceTest, SaysThatNobodyAnswers) {
   expect_error(ErrorCode::kIo, "redis://127.0.0.1:", [&] { (void)get(*place, "a"); });
 }
 
+TEST_F(RedisPlaceTest, ConnectsAnewWhereAnIdleConnectionWasEnded) {
+  const RedisServer server;
+  const auto place = make_redis_place(server.url(), 60);
+  put(*place, "a", bytes(1, 1));
+  EXPECT_EQ(server.says("CLIENT KILL TYPE normal SKIPME yes"), ":1");  // as its `timeout` does
+  EXPECT_EQ(get(*place, "a"), bytes(1, 1));
+}
+
 TEST_F(RedisPlaceTest, IsPassedOverWhileItsServerStandsStill) {
   const RedisServer server;
   const auto rows = shared(server, milliseconds(200));
@@ -137,9 +145,21 @@ TEST_F(RedisPlaceTest, OutlivesTheEndOfItsServer) {
   rows->wait_idle();
   EXPECT_EQ(rows->stats().stored, 1);
   server.reset();
-  rows->keep("a");  // on the connection that was there: 4 MB into a socket that is closed
+  rows->keep("a");
   rows->wait_idle();
   EXPECT_FALSE(rows->find(std::vector<std::string>{"a"}).at(0));
+  EXPECT_FALSE(rows->stats().is_asked);
+}
+
+TEST_F(RedisPlaceTest, OutlivesAServerThatHangsUp) {
+  const RedisServer server;
+  const auto other = make_redis_place(server.url(), 60);
+  put(*other, "a", bytes(1, 1));  // and keeps its connection
+  ASSERT_EQ(server.says("CONFIG SET maxclients 1"), "+OK");
+  const auto rows = shared(server, std::chrono::minutes(1));
+  rows->keep("a");  // 4 MB into a socket that the server has closed: SIGPIPE
+  rows->wait_idle();
+  EXPECT_EQ(rows->stats().stored, 0);
   EXPECT_FALSE(rows->stats().is_asked);
 }
 
