@@ -1,10 +1,11 @@
 // The protocol of the hub: where a snapshot, the facts of a file and its bytes are, and what its
 // refusals mean.
-//   GET  <endpoint>/api/models/<name>/revision/<revision>   {"sha": .., "siblings": [{"rfilename":
-//   ..}]} HEAD <endpoint>/<name>/resolve/<commit>/<file>          X-Linked-Etag or ETag,
-//   X-Linked-Size or
-//                                                           Content-Length, X-Repo-Commit
-//   GET  the same, with Range                               mostly a redirect to another host
+//   GET  <endpoint>/api/models/<name>/revision/<revision>
+//        {"sha": .., "siblings": [{"rfilename": ..}]}
+//   HEAD <endpoint>/<name>/resolve/<commit>/<file>
+//        X-Linked-Etag or ETag, X-Linked-Size or Content-Length, X-Repo-Commit
+//   GET  the same, with Range
+//        mostly a redirect to another host
 #include "hub/repository.h"
 
 #include <charconv>

@@ -17,7 +17,7 @@
 namespace fovea {
 
 /// Blank images that fill a graph of this capacity as far as equal images can: as few as can fill
-/// it with up to 1024 tokens each, but no more than it has room for, as large as then fits. Empty
+/// it with up to 256 tokens each, but no more than it has room for, as large as then fits. Empty
 /// if no image gives the path a load it can hold. @param capacity of at least one item.
 [[nodiscard]] std::vector<PreparedItem> filling_items(const EncoderGraphModel& model, PathId path,
                                                       const GraphCapacity& capacity);
