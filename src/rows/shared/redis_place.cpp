@@ -65,7 +65,7 @@ RedisUrl parse_redis_url(std::string_view text) {
   if (const std::size_t at = text.rfind('@'); at != text.npos) {
     const std::string_view login = text.substr(0, at);
     const std::size_t colon = login.find(':');
-    FOVEA_CHECK(colon != login.npos, kInvalidArgument,
+    FOVEA_CHECK(colon != login.npos && colon + 1 < login.size(), kInvalidArgument,
                 "shared_rows: expected USER:PASSWORD or :PASSWORD in front of the @ of redis://");
     url.user = login.substr(0, colon);
     url.password = login.substr(colon + 1);

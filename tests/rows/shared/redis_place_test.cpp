@@ -175,6 +175,7 @@ TEST(RedisUrl, IsRefusedIfItIsNone) {
   refusal("with numbers", "redis://host/db");
   refusal("(TLS) is not spoken", "rediss://host");
   refusal(":PASSWORD in front of the @", "redis://secret@host");
+  refusal(":PASSWORD in front of the @", "redis://user:@host");
   expect_error(ErrorCode::kInvalidArgument, "at least 1 second",
                [] { (void)make_redis_place("redis://host", 0); });
   for (const char* const url :
