@@ -27,7 +27,7 @@
 namespace fovea::hub {
 namespace {
 
-constexpr int kMaxFailures = 5;  // of connections that brought nothing, one after the other
+constexpr int kMaxFailures = 5;  // of connections that brought nothing new, one after the other
 constexpr std::chrono::milliseconds kFirstPause{1000};
 constexpr std::chrono::milliseconds kLook{50};
 constexpr std::size_t kPieceBytes = std::size_t{1} << 20;
@@ -129,18 +129,19 @@ void fill(Repository& repository, const HubFile& file, PartialFile& partial,
                                     partial.add(bytes);
                                     watch.on_bytes(partial.bytes());
                                   }};
+  std::uint64_t most = partial.bytes();
   for (int failures = 0; !partial.is_complete();) {
-    const std::uint64_t before = partial.bytes();
     std::string problem;
     try {
-      problem = repository.read(file, before, sink);
+      problem = repository.read(file, partial.bytes(), sink);
     } catch (const Error& error) {
       if (error.code() != ErrorCode::kUnavailable) throw;
       problem = error.what();
     }
     if (partial.is_complete()) return;
     if (problem.empty()) problem = "the connection ended early";
-    failures = partial.bytes() > before ? 0 : failures + 1;
+    failures = partial.bytes() > most ? 0 : failures + 1;
+    most = std::max(most, partial.bytes());
     FOVEA_CHECK(failures < kMaxFailures, kUnavailable, file.url, ": ", problem, ", after ",
                 partial.bytes(), " of ", file.size,
                 " bytes; what is there is kept for the next time");

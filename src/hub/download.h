@@ -27,8 +27,8 @@ struct DownloadWatch {
 [[nodiscard]] bool has_content(const std::string& path, const HubFile& file);
 
 /// Downloads a file to paths.final, from where an earlier download has stopped; nothing if it is
-/// there. A connection that breaks is made again, at once as long as bytes have come, else 4 times
-/// after 1, 2, 4 and 8 s.
+/// there. A connection that breaks is made again, at once as long as it brought bytes that no
+/// earlier one had, else 4 times after 1, 2, 4 and 8 s.
 /// @param trusts_name whether a file of the right length under paths.final is taken for the file:
 /// its name is its digest.
 /// @throws Error(kCorruptData) if what came is not the file, whose bytes are then gone,

@@ -6,6 +6,7 @@
 #include <sys/file.h>
 
 #include <atomic>
+#include <chrono>
 #include <filesystem>
 #include <thread>
 
@@ -101,6 +102,17 @@ TEST_F(HubDownload, BeginsAnewWhereTheHubKnowsNoRanges) {
   hub_.cuts = {10'000};
   get();
   EXPECT_EQ(test::read_text(paths_.final), content());
+}
+
+TEST_F(HubDownload, BytesThatWereThereBeforeAreNoReasonToGoOnAtOnce) {
+  hub_.has_ranges = false;
+  for (int i = 0; i < 100; ++i) hub_.cuts.push_back(i % 2 == 0 ? 20'000 : 10'000);
+  const HubFile wanted = file();
+  const auto end = Interrupt::Clock::now() + std::chrono::milliseconds(2500);
+  const Interrupt interrupt(std::stop_token(), end, "pull");
+  const InterruptScope scope(&interrupt);
+  expect_error(ErrorCode::kDeadline, "", [&] { get(wanted); });
+  EXPECT_THAT(downloads(), SizeIs(::testing::Le(3))) << "after 1 and 2 s";
 }
 
 TEST_F(HubDownload, BeginsAnewWhereTheBeginningIsNotThatOfTheFile) {
