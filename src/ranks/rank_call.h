@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <exception>
 #include <functional>
-#include <new>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -108,12 +107,13 @@ std::vector<Embedding> run_call(Communicator& ranks, const Run& run) {
     throw Error(failure.error);
   } catch (const ThrownByCaller& thrown) {
     std::rethrow_exception(thrown.exception);
-  } catch (const Error& error) {
-    ranks.abort(error);  // throws what ended the group, if something has
-    throw;
-  } catch (const std::bad_alloc&) {
-    ranks.abort(Error(ErrorCode::kOutOfMemory, "out of memory"));
-    throw;
+  } catch (...) {
+    try {
+      rethrow_as_error();
+    } catch (const Error& error) {
+      ranks.abort(error);  // throws what ended the group, if something has
+      throw;
+    }
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <stdexcept>
 
 #include "core/check.h"
 #include "ranks/description.h"
@@ -133,6 +134,21 @@ TEST_F(CallOfTwoRanks, EndsTheGroupWithAFailureThatOneRankKnows) {
     ASSERT_TRUE(error);
     EXPECT_EQ(error->code(), ErrorCode::kOutOfMemory);
     EXPECT_STREQ(error->what(), "rank 1: out of memory");
+  }
+}
+
+TEST_F(CallOfTwoRanks, EndsTheGroupWhateverARankHasThrown) {
+  const auto errors = test::on_ranks(group_, [](Communicator& ranks) {
+    (void)run_call(ranks, [&]() -> std::vector<Embedding> {
+      if (ranks.rank() == 1) throw std::runtime_error("no Error");
+      ranks.all_gather({}, {});
+      return {};
+    });
+  });
+  for (const auto& error : errors) {
+    ASSERT_TRUE(error);
+    EXPECT_EQ(error->code(), ErrorCode::kInternal);
+    EXPECT_STREQ(error->what(), "rank 1: unexpected exception: no Error");
   }
 }
 
