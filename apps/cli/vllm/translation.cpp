@@ -128,8 +128,8 @@ void Translator::translate_prompt_limits() {
   const std::optional<std::int64_t> images = prompt_limit(json.root(), "image");
   const std::optional<std::int64_t> videos = prompt_limit(json.root(), "video");
   if (line_.is({"serve"}) || line_.is({"proxy"}) || line_.is({"bench", "mm-processor"})) {
-    if (images) put("--max-images-per-prompt", std::to_string(*images), kPromptLimit);
-    if (videos) put("--max-videos-per-prompt", std::to_string(*videos), kPromptLimit);
+    if (images) put_if_absent("--max-images-per-prompt", std::to_string(*images), kPromptLimit);
+    if (videos) put_if_absent("--max-videos-per-prompt", std::to_string(*videos), kPromptLimit);
   } else if (images || videos.value_or(0) != 0) {
     throw UsageError(std::string(kPromptLimit) +
                      ": this command has no prompts; expected {\"video\": 0}, which leaves videos "

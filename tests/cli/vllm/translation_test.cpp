@@ -73,6 +73,13 @@ TEST(Translation, VideosThatNoPromptMayHaveNeedNoGraphs) {
   }
 }
 
+TEST(Translation, OwnFlagsWinOverLimitsOfPrompts) {
+  EXPECT_EQ(translated({"--max-images-per-prompt", "3", "--limit-mm-per-prompt",
+                        R"({"image": 1, "video": 2})"},
+                       {"serve"}),
+            (Words{"--max-images-per-prompt", "3", "--max-videos-per-prompt", "2"}));
+}
+
 TEST(Translation, CommandsWithoutPromptsRefuseLimitsThatChangeNothing) {
   for (const char* idle : {R"({"image": 4})", R"({"image": 0, "video": 0})", R"({"video": 1})"}) {
     expect_usage_error(std::string("--limit-mm-per-prompt: this command has no prompts; expected "
