@@ -118,7 +118,8 @@ std::vector<ItemSize> ItemSampler::request(Random& random) const {
     ++number;
     sizes.push_back({.width_px = jittered(size.width_px, options_.jitter_percent, random),
                      .height_px = jittered(size.height_px, options_.jitter_percent, random),
-                     .num_frames = size.num_frames});
+                     .num_frames = size.num_frames,
+                     .modality = modality});
   }
   return sizes;
 }

@@ -49,6 +49,16 @@ TEST(ItemSampler, NoModalityExceedsItsLimit) {
   }
 }
 
+TEST(ItemSampler, FramesAreThoseOfAVideo) {
+  const SamplingOptions options{.items_per_request = 3,
+                                .limits = {.images = 1, .videos = 2},
+                                .buckets = {{kImage, 0.5}, {kVideo, 0.5}}};
+  for (const auto& request : requests_of(options, 3)) {
+    for (const ItemSize& size : request)
+      EXPECT_EQ(size.modality, size.num_frames > 1 ? Modality::kVideo : Modality::kImage);
+  }
+}
+
 void expect_refused(const std::string& part, const SamplingOptions& options) {
   expect_usage_error(part, [&] { ItemSampler sampler(options); });
 }
