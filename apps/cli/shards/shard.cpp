@@ -85,7 +85,7 @@ std::optional<Shard> shard_of_manifest(std::string_view name) {
   if (between + kBetween.size() > name.size()) return {};
   const auto index = number_in(name.substr(kManifestStart.size(), between - kManifestStart.size()));
   const auto count = number_in(name.substr(between + kBetween.size()));
-  if (!index || !count || *index >= *count) return {};
+  if (!index || !count || *index >= *count || *count > kMostShards) return {};
   const Shard shard{.index = *index, .count = *count};
   const bool same = manifest_name(shard) == std::string(name) + std::string(kManifestEnd);
   return same ? std::optional(shard) : std::nullopt;  // "01-of-2" is none

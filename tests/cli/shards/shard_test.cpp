@@ -57,15 +57,18 @@ TEST(Shard, NamesOfFilesAreReadBack) {
   const Shard shard{.index = 3, .count = 16};
   EXPECT_EQ(manifest_name(shard), "manifest-3-of-16.jsonl");
   EXPECT_EQ(shard_of_manifest("manifest-3-of-16.jsonl"), shard);
+  EXPECT_EQ(shard_of_manifest("manifest-0-of-1000000.jsonl"),
+            (Shard{.index = 0, .count = 1'000'000}));
   EXPECT_EQ(part_name(shard, 7), "part-3-of-16-00007.safetensors");
   EXPECT_EQ(part_number(shard, "part-3-of-16-00007.safetensors"), 7);
   EXPECT_EQ(part_number(shard, part_name(shard, 1'234'567)), 1'234'567);
 }
 
 TEST(Shard, OtherNamesAreNone) {
-  for (const char* name : {"", "manifest-", "manifest-3-of-16", "manifest-03-of-16.jsonl",
-                           "manifest-16-of-16.jsonl", "manifest--1-of-16.jsonl", "manifest.jsonl",
-                           "manifest-of-.jsonl", "manifest-3-of-16.jsonl.jsonl"}) {
+  for (const char* name :
+       {"", "manifest-", "manifest-3-of-16", "manifest-03-of-16.jsonl", "manifest-16-of-16.jsonl",
+        "manifest--1-of-16.jsonl", "manifest.jsonl", "manifest-of-.jsonl",
+        "manifest-3-of-16.jsonl.jsonl", "manifest-0-of-1000001.jsonl"}) {
     EXPECT_FALSE(shard_of_manifest(name)) << name;
   }
   const Shard shard{.index = 3, .count = 16};
