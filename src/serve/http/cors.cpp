@@ -46,6 +46,14 @@ std::vector<std::string> names_in(std::string_view list) {
   return names;
 }
 
+bool varies_by_origin(const Reply& reply) {
+  return std::ranges::any_of(reply.headers, [](const Header& header) {
+    if (to_lower(header.name) != "vary") return false;
+    const std::vector<std::string> names = names_in(header.value);
+    return has(names, "origin") || has(names, kEvery);
+  });
+}
+
 bool is_origin(const std::string& text) {
   const std::optional<Url> url = parse_url(text);
   return url && url->target == "/" && !text.ends_with('/') && text == to_lower(text);
@@ -111,7 +119,7 @@ std::optional<Reply> Cors::preflight(const RequestHead& head) const {
 void Cors::add_headers(const RequestHead& head, Reply& reply) const {
   if (options_.origins.empty() || find_header(reply.headers, "Access-Control-Allow-Origin")) return;
   const std::string* const origin = find_header(head.headers, "Origin");
-  if (find_header(reply.headers, "Vary") == nullptr) reply.headers.push_back({"Vary", "Origin"});
+  if (!varies_by_origin(reply)) reply.headers.push_back({"Vary", "Origin"});
   if (origin == nullptr || !is_allowed(*origin)) return;
   add_origin(*origin, reply);
   reply.headers.push_back({"Access-Control-Expose-Headers", kExposed});

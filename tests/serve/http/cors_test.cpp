@@ -66,6 +66,27 @@ TEST(Cors, TellsCachesThatRepliesDiffer) {
   EXPECT_EQ(value_of(reply, "Access-Control-Allow-Origin"), "none");
 }
 
+/// As a reply of a language model may have it, which a proxy passes on.
+TEST(Cors, TellsCachesSoBesideWhatElseRepliesVaryBy) {
+  const Cors cors({.origins = {"https://a.test"}});
+  Reply reply;
+  reply.headers = {{"Vary", "Accept-Encoding"}};
+  cors.add_headers(head_of("GET", {}), reply);
+  ASSERT_EQ(reply.headers.size(), 2U);
+  EXPECT_EQ(reply.headers[1].name, "Vary");
+  EXPECT_EQ(reply.headers[1].value, "Origin");
+}
+
+TEST(Cors, SaysSoOnce) {
+  const Cors cors({.origins = {"https://a.test"}});
+  for (const char* known : {"Origin", "Accept-Encoding, origin", "*"}) {
+    Reply reply;
+    reply.headers = {{"vary", known}};
+    cors.add_headers(head_of("GET", {}), reply);
+    EXPECT_EQ(reply.headers.size(), 1U) << known;
+  }
+}
+
 TEST(Cors, AnswersBrowsersThatAskFirst) {
   const Cors cors({.origins = {"https://a.test"}, .allow_credentials = true});
   const auto reply = cors.preflight(asking("https://a.test"));
