@@ -30,8 +30,15 @@ const sockaddr* address_of(const sockaddr_un& address) {
   return reinterpret_cast<const sockaddr*>(&address);
 }
 
+/// @return -1 with errno where there is none.
 FileDescriptor make_socket(int family) {
   return FileDescriptor(socket(family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+}
+
+FileDescriptor make_unix_socket(const std::string& path) {
+  FileDescriptor descriptor = make_socket(AF_UNIX);
+  if (descriptor.get() < 0) throw io_error("unix socket " + path, errno);
+  return descriptor;
 }
 
 struct FreeAddresses {
@@ -84,7 +91,7 @@ void remove_stale(const std::string& path, const sockaddr_un& address) {
   if (!S_ISSOCK(status.st_mode)) {
     throw Error(ErrorCode::kIo, "unix socket " + path + ": there is a file that is no socket");
   }
-  const FileDescriptor probe = make_socket(AF_UNIX);
+  const FileDescriptor probe = make_unix_socket(path);
   const bool is_answered = connect(probe.get(), address_of(address), sizeof(address)) == 0;
   // EAGAIN: a server listens whose backlog is full.
   if (is_answered || errno != ECONNREFUSED) {
@@ -126,6 +133,10 @@ ListeningSocket listen_tcp(const std::string& host, std::uint16_t port) {
   int error = 0;
   for (const addrinfo* next = addresses.get(); next != nullptr; next = next->ai_next) {
     ListeningSocket listening{.descriptor = make_socket(next->ai_family), .port = 0};
+    if (listening.descriptor.get() < 0) {
+      error = errno;
+      continue;
+    }
     const int on = 1;
     setsockopt(listening.descriptor.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
     error = bind_and_listen(listening.descriptor, next->ai_addr, next->ai_addrlen);
@@ -165,7 +176,7 @@ void SocketPath::remove() noexcept {
 ListeningSocket listen_unix(const std::string& path) {
   const sockaddr_un address = unix_address(path);
   remove_stale(path, address);
-  ListeningSocket listening{.descriptor = make_socket(AF_UNIX), .port = 0};
+  ListeningSocket listening{.descriptor = make_unix_socket(path), .port = 0};
   // Before bind(), so that there is no moment at which others may connect.
   fchmod(listening.descriptor.get(), kSocketMode);
   const int error = bind_and_listen(listening.descriptor, address_of(address), sizeof(address));

@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -10,6 +11,7 @@
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <system_error>
 
 #include "fovea/error.h"
 #include "support/expect_error.h"
@@ -59,6 +61,19 @@ TEST(ListenTcp, NamesTheAddressThatIsInUse) {
   const std::string address = "127.0.0.1:" + std::to_string(first.port);
   fovea::test::expect_error(ErrorCode::kIo, address,
                             [&] { (void)listen_tcp("127.0.0.1", first.port); });
+}
+
+TEST(MakeSocket, NamesTheReasonWhereThereIsNone) {
+  const TemporaryDirectory folder;
+  rlimit limit{};
+  ASSERT_EQ(getrlimit(RLIMIT_NOFILE, &limit), 0);
+  const rlimit none{.rlim_cur = 0, .rlim_max = limit.rlim_max};
+  ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &none), 0);
+  const std::string reason = std::generic_category().message(EMFILE);
+  fovea::test::expect_error(ErrorCode::kIo, reason, [] { (void)listen_tcp("127.0.0.1", 0); });
+  fovea::test::expect_error(ErrorCode::kIo, reason,
+                            [&] { (void)listen_unix(folder.path() + "/socket"); });
+  EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &limit), 0);
 }
 
 TEST(ListenUnix, KnowsItsOwnUser) {
