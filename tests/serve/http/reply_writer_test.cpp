@@ -44,7 +44,7 @@ TEST(ReplyHead, EndsNoHeaderWithinAValue) {
 }
 
 TEST(ReplyHead, KnowsTheStatusesOfTheServer) {
-  for (const int status : {200, 201, 202, 304, 400, 401, 403, 405, 408, 413, 415,
+  for (const int status : {200, 201, 202, 304, 400, 401, 403, 405, 408, 409, 413, 415,
                            417, 422, 429, 431, 500, 501, 502, 503, 504, 505, 507}) {
     const Reply reply{.status = status, .content_type = {}, .headers = {}, .body = {}};
     const std::string line = "HTTP/1.1 " + std::to_string(status);
