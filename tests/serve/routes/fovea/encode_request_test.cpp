@@ -361,6 +361,11 @@ TEST(ReadEncodeRequest, TellsVideosFromImages) {
   EXPECT_EQ(modality("\x1a\x45\xdf\xa3.", any), Modality::kVideo);
   EXPECT_EQ(modality("RIFF....AVI ....", any), Modality::kVideo);
   EXPECT_EQ(modality("RIFF....WEBP....", any), Modality::kImage);
+  for (const char* brand : {"avif", "avis", "heic", "heix", "mif1", "msf1"}) {
+    const std::string image = std::string("\0\0\0\x1c", 4) + "ftyp" + brand + "....";
+    EXPECT_EQ(modality(image, any), Modality::kImage) << brand;
+  }
+  EXPECT_EQ(modality(std::string("\0\0\0\x08", 4) + "ftyp", any), Modality::kVideo);
   EXPECT_EQ(modality("abc", any), Modality::kImage);
 }
 
