@@ -127,11 +127,14 @@ void add_access_flags(CLI::App& verb, ServeFlags& flags) {
       ->group(kAccessGroup);
 }
 
-std::vector<std::string> texts_of_json(const std::string& text, const char* name) {
+/// @throws UsageError for what is no list of texts.
+std::vector<std::string> texts_of_json(const std::string& text, const char* name) try {
   const JsonDocument document = JsonDocument::parse(text, name);
   std::vector<std::string> texts;
   for (const JsonView& element : document.root().elements()) texts.push_back(element.as_string());
   return texts;
+} catch (const Error& error) {
+  throw UsageError(error.what());
 }
 
 /// A flag with a list as vLLM has it, '["a", "b"]', or with commas.
@@ -379,7 +382,7 @@ void add_server_flags(CLI::App& verb, ServeFlags& flags, const AddOwn& add_own) 
   add_engine_flags(verb, flags.engine);
   verb.get_option("--max-patches-at-once")->default_str("those of the largest item of the model");
   add_configuration(verb, flags.configuration,
-                    {"api-key", "admin-api-key", "llm-api-key", "shared-rows"});
+                    {"api-key", "admin-api-key", "llm-api-key", "shared-rows", "media-header"});
 }
 
 }  // namespace

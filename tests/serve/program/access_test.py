@@ -340,6 +340,8 @@ class Settings(unittest.TestCase):
         got = self.printed("--api-key", "hunter2", environment={"FOVEA_ADMIN_API_KEY": "hunter3"})
         self.assertEqual(got["--api-key"], ("***", "command line"))
         self.assertEqual(got["--admin-api-key"], ("***", "FOVEA_ADMIN_API_KEY"))
+        self.assertEqual(self.printed("--media-header", "X-Token: hunter4")["--media-header"],
+                         ("***", "command line"))
 
     def test_keys_of_the_environment_are_a_list(self):
         with Served(environment={"FOVEA_API_KEY": "one,two"}) as server:
@@ -355,6 +357,8 @@ class Settings(unittest.TestCase):
                 (("--port", "65536"), "--port"),
                 (("--ssl-certfile", "x"), "--ssl-keyfile"),
                 (("--media-url-policy", "allowlist"), "--allowed-media-domains"),
+                (("--allowed-origins", '["https://a.test"'), "--allowed-origins"),
+                (("--allowed-methods", '["GET", 3]'), "--allowed-methods"),
                 (("--media-proxy-lookup", "proxy", "--media-proxy", "http://p:1"), "--media-url-policy"),
                 (("--media-proxy-lookup", "proxy"), "--media-proxy"),
                 (("--media-no-proxy", "a.test"), "--media-proxy"),
