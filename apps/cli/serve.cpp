@@ -23,9 +23,13 @@ std::optional<serve::TlsFiles> tls_files(const ServeFlags& flags) {
   if (flags.tls_certificate.empty() != flags.tls_key.empty()) {
     throw UsageError("--ssl-certfile and --ssl-keyfile go together");
   }
-  if (flags.tls_certificate.empty()) return std::nullopt;
-  if ((flags.tls_client_certs != "none") != !flags.tls_client_ca.empty()) {
+  const bool asks_clients = flags.tls_client_certs != "none";
+  if (asks_clients == flags.tls_client_ca.empty()) {
     throw UsageError("--ssl-cert-reqs optional or required and --ssl-ca-certs go together");
+  }
+  if (flags.tls_certificate.empty()) {
+    if (asks_clients) throw UsageError("--ssl-cert-reqs needs --ssl-certfile and --ssl-keyfile");
+    return std::nullopt;
   }
   return serve::TlsFiles{.certificate = flags.tls_certificate,
                          .key = flags.tls_key,
@@ -35,13 +39,18 @@ std::optional<serve::TlsFiles> tls_files(const ServeFlags& flags) {
 
 serve::UrlPolicy url_policy(const ServeFlags& flags) {
   using serve::UrlPolicy;
-  if (flags.url_policy == "none") return UrlPolicy::kNone;
-  if (flags.url_policy == "any") return UrlPolicy::kAny;
-  const bool is_listed = flags.url_policy == "allowlist" || !flags.allowed_domains.empty();
-  if (is_listed && flags.allowed_domains.empty()) {
+  const std::string& name = flags.url_policy;
+  const bool has_list = !flags.allowed_domains.empty();
+  if (name == "allowlist" && !has_list) {
     throw UsageError("--media-url-policy allowlist needs --allowed-media-domains");
   }
-  return is_listed ? UrlPolicy::kAllowlist : UrlPolicy::kPublic;
+  if (has_list && (name == "none" || name == "any")) {
+    throw UsageError("--allowed-media-domains: --media-url-policy " + name +
+                     " heeds no list of hosts; expected allowlist");
+  }
+  if (has_list) return UrlPolicy::kAllowlist;
+  if (name == "none") return UrlPolicy::kNone;
+  return name == "any" ? UrlPolicy::kAny : UrlPolicy::kPublic;
 }
 
 serve::ProxyRules proxy_rules(const ServeFlags& flags) {
