@@ -9,6 +9,7 @@
 
 #include "serve/api_error.h"
 #include "serve/http/message.h"
+#include "serve/text/headers.h"
 #include "serve/text/url.h"
 
 namespace fovea::serve {
@@ -17,15 +18,6 @@ namespace {
 constexpr std::string_view kBreak = "\r\n";
 
 bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
-/// Source: RFC 9110, 5.6.2.
-bool is_token(std::string_view text) {
-  const auto is_token_character = [](char c) {
-    return is_digit(c) || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-           (c != '\0' && std::string_view("!#$%&'*+-.^_`|~").find(c) != std::string_view::npos);
-  };
-  return !text.empty() && std::ranges::all_of(text, is_token_character);
-}
 
 bool equals_ignoring_case(std::string_view text, std::string_view lower_case) {
   return std::ranges::equal(text, lower_case, {}, [](char c) {
@@ -76,7 +68,7 @@ std::string_view parse_request_line(std::string_view line, RequestHead& head, Fr
   std::string_view target = take_until(line, " ");
   framing.is_http_1_0 = parse_version(line);
   framing.keep_alive = !framing.is_http_1_0;
-  if (!is_token(method)) throw malformed("the method is none");
+  if (!is_http_token(method)) throw malformed("the method is none");
   head.method = method;
   const std::string_view host = take_host(target);
   head.path = target.substr(0, target.find('?'));  // errors have the form of its protocol
@@ -90,7 +82,7 @@ std::string_view parse_request_line(std::string_view line, RequestHead& head, Fr
 Header parse_header(std::string_view line) {
   if (line.starts_with(' ') || line.starts_with('\t')) throw malformed("a header is folded");
   const std::size_t colon = line.find(':');
-  if (colon == std::string_view::npos || !is_token(line.substr(0, colon))) {
+  if (colon == std::string_view::npos || !is_http_token(line.substr(0, colon))) {
     throw malformed("a header has no name");
   }
   return {std::string(line.substr(0, colon)), std::string(trimmed(line.substr(colon + 1)))};

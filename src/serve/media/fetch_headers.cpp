@@ -37,7 +37,7 @@ bool has(const Names& names, const std::string& name) {
 
 /// @param source for the message, which does not show the value.
 Header checked(std::string_view name, std::string_view value, const std::string& source) {
-  FOVEA_CHECK(is_header_name(name), kInvalidArgument, source,
+  FOVEA_CHECK(is_http_token(name), kInvalidArgument, source,
               ": expected a header as 'Name: value', got no name");
   const std::string lower = to_lower(name);
   FOVEA_CHECK(!has(kOfTransport, lower), kInvalidArgument, source, ": the header ", name,

@@ -85,7 +85,7 @@ bool read_parameter(Reader& reader, Headers& parameters) {
 
 }  // namespace
 
-bool is_header_name(std::string_view text) noexcept {
+bool is_http_token(std::string_view text) noexcept {
   return !text.empty() && std::ranges::all_of(text, is_token_character);
 }
 

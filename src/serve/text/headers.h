@@ -20,8 +20,8 @@ using Headers = std::vector<Header>;
 /// is "*". Source: RFC 9110, section 13.1.2.
 [[nodiscard]] bool has_entity(const Headers& headers, std::string_view etag);
 
-/// Whether text may be the name of a header. Source: RFC 9110, section 5.6.2.
-[[nodiscard]] bool is_header_name(std::string_view text) noexcept;
+/// Whether text is a token, as methods and names of headers are. Source: RFC 9110, section 5.6.2.
+[[nodiscard]] bool is_http_token(std::string_view text) noexcept;
 
 /// The value of a header with parameters: `image/png; q=1`, `form-data; name="file"`.
 struct ContentType {
