@@ -32,24 +32,10 @@ std::string joined(const std::vector<std::string>& list) {
   return text;
 }
 
-/// Names between commas, in lower case.
-std::vector<std::string> names_in(std::string_view list) {
-  std::vector<std::string> names;
-  while (!list.empty()) {
-    const std::size_t comma = std::min(list.find(','), list.size());
-    std::string_view name = list.substr(0, comma);
-    name.remove_prefix(std::min(name.find_first_not_of(" \t"), name.size()));
-    name = name.substr(0, name.find_last_not_of(" \t") + 1);
-    if (!name.empty()) names.push_back(to_lower(name));
-    list.remove_prefix(std::min(comma + 1, list.size()));
-  }
-  return names;
-}
-
 bool varies_by_origin(const Reply& reply) {
   return std::ranges::any_of(reply.headers, [](const Header& header) {
     if (to_lower(header.name) != "vary") return false;
-    const std::vector<std::string> names = names_in(header.value);
+    const std::vector<std::string> names = listed_names(header.value);
     return has(names, "origin") || has(names, kEvery);
   });
 }
@@ -96,7 +82,7 @@ std::optional<Reply> Cors::preflight(const RequestHead& head) const {
   if (asked != nullptr && !has(options_.headers, kEvery)) {
     std::vector<std::string> allowed(kSafeHeaders.begin(), kSafeHeaders.end());
     for (const std::string& name : options_.headers) allowed.push_back(to_lower(name));
-    if (!std::ranges::all_of(names_in(*asked),
+    if (!std::ranges::all_of(listed_names(*asked),
                              [&](const auto& name) { return has(allowed, name); }))
       complain("headers");
   }

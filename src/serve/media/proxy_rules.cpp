@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "core/check.h"
+#include "serve/text/headers.h"
 
 namespace fovea::serve {
 namespace {
@@ -20,17 +21,6 @@ std::string_view trimmed(std::string_view text) {
   constexpr std::string_view kBlanks = " \t";
   text.remove_prefix(std::min(text.find_first_not_of(kBlanks), text.size()));
   return text.substr(0, text.find_last_not_of(kBlanks) + 1);
-}
-
-std::vector<std::string> parts_of(std::string_view list) {
-  std::vector<std::string> parts;
-  while (!list.empty()) {
-    const std::size_t comma = std::min(list.find(','), list.size());
-    if (const std::string_view part = trimmed(list.substr(0, comma)); !part.empty())
-      parts.push_back(to_lower(part));
-    list.remove_prefix(std::min(comma + 1, list.size()));
-  }
-  return parts;
 }
 
 bool shares_bits(const Address& left, const Address& right, int bits) {
@@ -68,7 +58,7 @@ void ProxyRules::use_environment(const std::function<const char*(const char* nam
   first_of({"http_proxy"},
            [&](const char* value, const char* name) { for_http_ = proxy_url(value, name); });
   first_of({"no_proxy", "NO_PROXY"},
-           [&](const char* value, const char* name) { exclude(parts_of(value), name); });
+           [&](const char* value, const char* name) { exclude(listed_names(value), name); });
 }
 
 void ProxyRules::exclude(const std::vector<std::string>& hosts, const std::string& source) {

@@ -101,6 +101,19 @@ bool has_entity(const Headers& headers, std::string_view etag) {
   return known != nullptr && (*known == "*" || known->find(etag) != std::string::npos);
 }
 
+std::vector<std::string> listed_names(std::string_view list) {
+  std::vector<std::string> names;
+  while (!list.empty()) {
+    const std::size_t comma = std::min(list.find(','), list.size());
+    std::string_view name = list.substr(0, comma);
+    name.remove_prefix(std::min(name.find_first_not_of(" \t"), name.size()));
+    name = name.substr(0, name.find_last_not_of(" \t") + 1);
+    if (!name.empty()) names.push_back(to_lower(name));
+    list.remove_prefix(std::min(comma + 1, list.size()));
+  }
+  return names;
+}
+
 std::optional<ContentType> parse_content_type(std::string_view text) {
   Reader reader(text);
   reader.skip_blanks();

@@ -23,6 +23,9 @@ using Headers = std::vector<Header>;
 /// Whether text is a token, as methods and names of headers are. Source: RFC 9110, section 5.6.2.
 [[nodiscard]] bool is_http_token(std::string_view text) noexcept;
 
+/// The names that stand between commas, in lower case, without the blanks around them.
+[[nodiscard]] std::vector<std::string> listed_names(std::string_view list);
+
 /// The value of a header with parameters: `image/png; q=1`, `form-data; name="file"`.
 struct ContentType {
   std::string type;    ///< in lower case

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <span>
 #include <string_view>
 
@@ -33,26 +34,18 @@ bool is_one_of(std::span<const std::string_view> names, std::string_view lower_n
 }
 
 /// The names that the headers Connection list, in lower case.
-std::vector<std::string> listed_names(const Headers& headers) {
+std::vector<std::string> connection_names(const Headers& headers) {
   std::vector<std::string> names;
   for (const Header& header : headers) {
-    if (to_lower(header.name) != "connection") continue;
-    std::string name;
-    for (const char character : header.value + ",") {
-      if (character == ',') {
-        names.push_back(to_lower(name));
-        name.clear();
-      } else if (character != ' ' && character != '\t') {
-        name += character;
-      }
-    }
+    if (to_lower(header.name) == "connection")
+      std::ranges::move(listed_names(header.value), std::back_inserter(names));
   }
   return names;
 }
 
 /// The headers that are neither of a connection nor in `others`.
 Headers passed(const Headers& headers, std::span<const std::string_view> others) {
-  const std::vector<std::string> listed = listed_names(headers);
+  const std::vector<std::string> listed = connection_names(headers);
   Headers kept;
   for (const Header& header : headers) {
     const std::string name = to_lower(header.name);

@@ -12,6 +12,13 @@ TEST(FindHeader, LooksAtNoCase) {
   EXPECT_EQ(find_header(headers, "content-typ"), nullptr);
 }
 
+TEST(ListedNames, AreThoseBetweenCommas) {
+  using Names = std::vector<std::string>;
+  EXPECT_EQ(listed_names("Origin"), Names{"origin"});
+  EXPECT_EQ(listed_names(" ,X-A,\tkeep-alive , ,"), (Names{"x-a", "keep-alive"}));
+  for (const char* none : {"", " ", ",", " , "}) EXPECT_TRUE(listed_names(none).empty()) << none;
+}
+
 TEST(ParseContentType, ReadsATypeInAnyCase) {
   EXPECT_EQ(parse_content_type("image/PNG")->type, "image/png");
   EXPECT_EQ(parse_content_type(" form-data ")->type, "form-data");
