@@ -35,7 +35,8 @@ void add_flags(CLI::App& verb, PullFlags& flags) {
       ->capture_default_str();
   verb.add_option("-o,--output", flags.options.output,
                   "Folder for the files; without it they go to the hub cache")
-      ->type_name("DIR");
+      ->type_name("DIR")
+      ->check(named_folder());
 }
 
 constexpr VerbText kPullText{

@@ -3,6 +3,7 @@
 #include <optional>
 
 #include "errors.h"
+#include "flags/cli11.h"
 #include "flags/flags.h"
 #include "fovea/diagnostics.h"
 #include "fovea/engine.h"
@@ -68,7 +69,8 @@ void add_flags(CLI::App& verb, VerifyFlags& flags) {
   add_model(verb, flags.engine);
   verb.add_option("--golden", flags.golden,
                   "Also compare with reference rows: directory with golden.safetensors and images/")
-      ->type_name("DIR");
+      ->type_name("DIR")
+      ->check(named_folder());
   verb.add_flag("--json", flags.json, "Print JSON instead of a table");
   add_deadline(verb, flags.deadline);
   add_threads(verb, flags.engine);

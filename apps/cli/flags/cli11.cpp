@@ -27,6 +27,12 @@ CLI::Validator one_of(const std::string& choices) {
   });
 }
 
+CLI::Validator named_folder() {
+  return check([](const std::string& text) {
+    return text.empty() ? "expected the name of a folder, got \"\"" : std::string();
+  });
+}
+
 CLI::Option* add_choice(CLI::App& verb, const std::string& name, std::string& value,
                         const std::vector<std::string>& choices, const std::string& description) {
   return verb.add_option(name, value, description)
