@@ -188,7 +188,7 @@ constexpr auto option_table(std::type_identity<EngineOptions>) {
              detail::kOfDevice),
       option("team_patches", &EngineOptions::team_patches,
              "Patches from which on an image is computed by all replicas together, where a call "
-             "leaves the others nothing to do; 0: none is (default: 3072)",
+             "leaves the others nothing to do; 0: none is",
              {.heading = kDeviceHeading, .min = 0, .is_seldom = true}),
       option("threads", &EngineOptions::num_threads,
              "CPU threads for math and decoding (default: all this process may use)",

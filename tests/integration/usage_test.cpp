@@ -166,6 +166,13 @@ TEST(Messages, QuietWinsOverLogLevel) {
   }
 }
 
+TEST(LongHelp, SaysEachDefaultOnce) {
+  const ProgramResult help = run_fovea({"encode", "--help-all"});
+  EXPECT_EQ(help.exit_code, 0);
+  EXPECT_THAT(help.out, HasSubstr("--team-patches N"));
+  EXPECT_THAT(help.out, Not(::testing::ContainsRegex("\\(default: [^)]*\\) *\n? *\\(default:")));
+}
+
 TEST(UsageHint, NamesTheHelpOfTheVerb) {
   EXPECT_THAT(run_fovea({"encode"}).err, HasSubstr("(see fovea encode --help)"));
   EXPECT_THAT(run_fovea({"bench", "latency"}).err, HasSubstr("(see fovea bench latency --help)"));
