@@ -13,6 +13,7 @@
 #include "core/interrupt.h"
 #include "fovea/hub.h"
 #include "hub/download.h"
+#include "hub/file_lock.h"
 #include "hub/model_files.h"
 #include "hub/place.h"
 #include "hub/repository.h"
@@ -94,14 +95,17 @@ class Home {
   [[nodiscard]] bool names_are_digests() const noexcept { return output_.empty(); }
 
   /// Makes a file that is there part of the snapshot.
-  void add(const HubFile& file) const {
+  void add(const HubFile& file, LogSink* log) const {
     if (!output_.empty()) return;
     const fs::path link = fs::path(snapshot_) / file.name;
     const fs::path blob = fs::path(repository_) / "blobs" / file.etag;
     make_folders(link.parent_path());
     const fs::path target = blob.lexically_relative(link.parent_path());
     std::error_code failure;
-    if (fs::read_symlink(link, failure) == target) return;
+    const auto is_there = [&] { return fs::read_symlink(link, failure) == target; };
+    if (is_there()) return;
+    const FileLock lock(paths(file).lock, log);  // the name of the fresh link is that of all pulls
+    if (is_there()) return;
     const fs::path fresh = link.string() + ".incomplete";
     fs::remove(fresh, failure);
     fs::create_symlink(target, fresh, failure);
@@ -164,7 +168,7 @@ class Pull {
       download(
           repository_, file, home_.paths(file), home_.names_are_digests(),
           {.on_bytes = [this](std::uint64_t bytes) { tally_.at(bytes); }, .log = options_.log});
-      home_.add(file);
+      home_.add(file, options_.log);
     }
   }
 

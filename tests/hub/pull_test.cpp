@@ -2,9 +2,12 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <optional>
+#include <utility>
 
 #include "fovea/hub.h"
 #include "hub/fake_hub.h"
+#include "hub/file_lock.h"
 #include "support/expect_error.h"
 
 namespace fovea::hub {
@@ -93,6 +96,35 @@ TEST_F(PullModel, TheBranchMovesWhenAllFilesAreThere) {
   EXPECT_TRUE(fs::exists(snapshot() + "/config.json"));
   EXPECT_FALSE(fs::exists(snapshot() + "/model.safetensors"));
   EXPECT_EQ(find_on_disk("maker/model"), std::nullopt);
+}
+
+/// Lets go of a lock when a pull says that it waits for one.
+class LetsGo final : public LogSink {
+ public:
+  explicit LetsGo(std::optional<FileLock>& lock) : lock_(lock) {}
+  void write(LogLevel, std::string_view line) override {
+    if (!line.starts_with("hub.waits")) return;
+    has_waited = true;
+    lock_.reset();
+  }
+  bool has_waited = false;
+
+ private:
+  std::optional<FileLock>& lock_;
+};
+
+TEST_F(PullModel, PullsThatFindTheSameBlobMakeItsLinkOneAfterTheOther) {
+  (void)pull_model("maker/model");
+  fs::remove_all(snapshot());  // as for another commit with the same file
+  std::optional<FileLock> lock(std::in_place,
+                               environment_.cache() + "/.locks/models--maker--model/" +
+                                   hub_.etag("model.safetensors") + ".lock",
+                               nullptr);
+  LetsGo log(lock);
+  EXPECT_EQ(pull_model("maker/model", {.log = &log}), snapshot());
+  EXPECT_TRUE(log.has_waited);
+  EXPECT_EQ(test::read_text(snapshot() + "/model.safetensors"),
+            hub_.files.at("model.safetensors").content);
 }
 
 TEST_F(PullModel, AFolderOfTheCallerGetsFiles) {
