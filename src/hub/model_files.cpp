@@ -82,6 +82,15 @@ std::vector<std::string> description_files(const std::vector<std::string>& liste
   return wanted;
 }
 
+bool is_foreign(const std::vector<std::string>& listed, std::string_view file) {
+  if (contains(listed, file)) return false;
+  if (std::ranges::find(kDescription, file) != kDescription.end() || file == kSingleFile) {
+    return true;
+  }
+  const bool names_its_weights = contains(listed, kSingleFile) || contains(listed, kIndexFile);
+  return !names_its_weights && (file == kIndexFile || file.ends_with(kExtension));
+}
+
 std::vector<std::string> weight_files(const std::vector<std::string>& listed,
                                       const std::string& directory, const std::string& name) {
   (void)family_of(checkpoint::read_hf_config(directory));  // an unknown one needs no weights

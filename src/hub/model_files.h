@@ -1,6 +1,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace fovea::hub {
@@ -9,6 +10,10 @@ namespace fovea::hub {
 /// config.json, those of the processor, and the index of the weights where there are shards.
 /// @param listed the paths of all its files.
 [[nodiscard]] std::vector<std::string> description_files(const std::vector<std::string>& listed);
+
+/// Whether a folder with a model of these files would be read otherwise if this file lay in it,
+/// too: one of another model, or of another revision. @param listed as above.
+[[nodiscard]] bool is_foreign(const std::vector<std::string>& listed, std::string_view file);
 
 /// The files with the tensors of the tower, ascending: model.safetensors, else the shards that the
 /// index names for them, else the only other *.safetensors file, or all shards of one set.

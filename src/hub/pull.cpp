@@ -91,6 +91,15 @@ class Home {
             .partial = work + "." + file.etag + ".incomplete",
             .final = output_ + "/" + file.name};
   }
+  /// Requires a folder without files of another model that an engine would read, too.
+  void check(const Snapshot& snapshot, const std::string& name) const {
+    if (output_.empty() || !directory_exists(output_)) return;
+    for (const std::string& file : list_directory(output_)) {
+      FOVEA_CHECK(!is_foreign(snapshot.files, file), kInvalidArgument, output_, ": holds ", file,
+                  ", which ", name, " at ", snapshot.commit,
+                  " does not have; choose another folder, or remove this file");
+    }
+  }
   /// Whether names of files are their digests.
   [[nodiscard]] bool names_are_digests() const noexcept { return output_.empty(); }
 
@@ -148,6 +157,7 @@ class Pull {
     FOVEA_CHECK(has_config, kNotFound, repository_.name(),
                 ": expected a model with config.json, found none among ", snapshot_.files.size(),
                 " files");
+    home_.check(snapshot_, repository_.name());
     get(description);
     get(weight_files(snapshot_.files, home_.directory(), repository_.name()));
     home_.name(options_.revision, snapshot_.commit);

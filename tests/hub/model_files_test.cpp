@@ -59,6 +59,23 @@ TEST_F(HubModelFiles, TheDescriptionIsWhatAnEngineReads) {
               ElementsAre("config.json", "video_preprocessor_config.json"));
 }
 
+TEST_F(HubModelFiles, AFileIsForeignWhereAnEngineWouldReadItBesideThoseOfTheModel) {
+  const std::vector<std::string> single{"config.json", "model.safetensors"};
+  EXPECT_FALSE(is_foreign(single, "config.json"));
+  EXPECT_FALSE(is_foreign(single, "README.md"));
+  EXPECT_FALSE(is_foreign(single, kIndex));  // model.safetensors comes before it
+  EXPECT_FALSE(is_foreign(single, "model-00001-of-00002.safetensors"));
+  EXPECT_TRUE(is_foreign(single, "video_preprocessor_config.json"));
+  const std::vector<std::string> sharded{"config.json", kIndex, "model-00001-of-00001.safetensors"};
+  EXPECT_TRUE(is_foreign(sharded, "model.safetensors"));
+  EXPECT_FALSE(is_foreign(sharded, "model-00001-of-00002.safetensors"));
+  const std::vector<std::string> other{"config.json", "weights.safetensors"};
+  EXPECT_FALSE(is_foreign(other, "weights.safetensors"));
+  EXPECT_TRUE(is_foreign(other, "model.safetensors"));
+  EXPECT_TRUE(is_foreign(other, kIndex));
+  EXPECT_TRUE(is_foreign(other, "model-00001-of-00002.safetensors"));
+}
+
 TEST_F(HubModelFiles, ASingleFileIsTakenWhole) {
   EXPECT_THAT(weights({"config.json", "model.safetensors", "other.safetensors"}),
               ElementsAre("model.safetensors"));

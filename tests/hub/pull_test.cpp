@@ -138,6 +138,25 @@ TEST_F(PullModel, AFolderOfTheCallerGetsFiles) {
   EXPECT_THAT(downloads(), SizeIs(4));
 }
 
+TEST_F(PullModel, AFolderWithWeightsOfAnotherModelIsLeftAsItIs) {
+  const test::TemporaryDirectory folder;
+  const std::string output = folder / "model";
+  (void)pull_model("maker/model", {.output = output});
+  const std::string config = test::read_text(output + "/config.json");
+  hub_.add("weights.safetensors", std::string(1000, 'v'));
+  hub_.files.erase("model.safetensors");
+  hub_.add("config.json", config + "\n");
+  expect_error(ErrorCode::kInvalidArgument,
+               output + ": holds model.safetensors, which maker/model at " + FakeHub::kCommit +
+                   " does not have",
+               [&] { (void)pull_model("maker/model", {.output = output}); });
+  EXPECT_EQ(test::read_text(output + "/config.json"), config);
+  EXPECT_FALSE(fs::exists(output + "/weights.safetensors"));
+  fs::remove(output + "/model.safetensors");
+  (void)pull_model("maker/model", {.output = output});
+  EXPECT_TRUE(fs::exists(output + "/weights.safetensors"));
+}
+
 TEST_F(PullModel, ATokenGoesToTheHubAndToNobodyElse) {
   FakeHub storage;
   storage.name = "stored";
