@@ -1,6 +1,8 @@
 // The one place where exceptions of the standard library become ours.
 #include "core/boundary.h"
 
+#include <cxxabi.h>
+
 #include <new>
 #include <stdexcept>
 #include <system_error>
@@ -41,6 +43,10 @@ void rethrow_as_error() {
          "the system reports: ", error);
   } catch (const std::exception& error) {
     fail(ErrorCode::kInternal, "unexpected exception: ", error);
+  } catch (const abi::__forced_unwind&) {  // the thread is cancelled, which nothing may stop
+    throw;
+  } catch (...) {  // thrown by the tower of a library
+    throw Error(ErrorCode::kInternal, "unexpected exception that is no std::exception");
   }
 }
 

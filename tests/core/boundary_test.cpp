@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
+#include <functional>
 #include <new>
 #include <stdexcept>
 #include <string>
@@ -27,7 +28,7 @@ void expect_becomes(const Exception& exception, ErrorCode code, const std::strin
   test::expect_error(code, message, [&] { throw_out(exception); });
 }
 
-TEST(RethrowAsError, TranslatesWhatTheStandardLibraryThrows) {
+TEST(RethrowAsError, TranslatesWhatOthersThrow) {
   expect_becomes(std::bad_alloc(), ErrorCode::kOutOfMemory, "out of memory");
   expect_becomes(std::length_error("vector"), ErrorCode::kOutOfMemory, "out of memory");
   expect_becomes(std::system_error(std::make_error_code(std::errc::not_enough_memory)),
@@ -38,6 +39,7 @@ TEST(RethrowAsError, TranslatesWhatTheStandardLibraryThrows) {
   expect_becomes(std::filesystem::filesystem_error("a", std::make_error_code(std::errc::io_error)),
                  ErrorCode::kIo, "the system reports: ");
   expect_becomes(std::out_of_range("at"), ErrorCode::kInternal, "unexpected exception: at");
+  expect_becomes(42, ErrorCode::kInternal, "unexpected exception that is no std::exception");
 }
 
 TEST(RethrowAsError, LetsErrorsPass) {
@@ -56,6 +58,11 @@ TEST(CallBack, LetsWhatTheCallerThrowsPassAsItIs) {
   EXPECT_THROW(call(std::out_of_range("mine")), std::out_of_range);
   EXPECT_THROW(call(7), int);
   EXPECT_THROW(call(Error(ErrorCode::kCancelled, "enough")), Error);
+}
+
+TEST(CallBack, RefusesAFunctionThatIsNone) {
+  test::expect_error(ErrorCode::kInvalidArgument, "expected a function, got none",
+                     [] { call_back(std::function<void()>()); });
 }
 
 TEST(CallBack, ReturnsWhatTheFunctionReturns) {
