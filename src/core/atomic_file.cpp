@@ -20,6 +20,7 @@
 #include "core/boundary.h"
 #include "core/check.h"
 #include "core/file.h"
+#include "fovea/text.h"
 
 namespace fovea {
 
@@ -116,6 +117,9 @@ void flush_folder(const fs::path& folder) noexcept {
 }  // namespace
 
 std::string output_target(const std::string& path) try {
+  FOVEA_CHECK(!path.empty(), kIo, "cannot write to a file without a name");
+  FOVEA_CHECK(path.find('\0') == path.npos, kIo, printable(path),
+              ": no file has a null byte in its name");
   const fs::path target = follow_links(path);
   struct stat status {};
   const bool exists = stat(target.c_str(), &status) == 0;

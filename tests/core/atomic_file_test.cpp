@@ -144,6 +144,13 @@ TEST(AtomicFile, ReportsAMissingDirectory) {
                [&] { AtomicFile file(folder / "absent/out"); });
 }
 
+TEST(AtomicFile, RefusesNamesThatNoFileHas) {
+  const TemporaryDirectory folder;
+  expect_error(ErrorCode::kIo, "cannot write to a file without a name", [] { AtomicFile(""); });
+  expect_error(ErrorCode::kIo, "rows?b: no file has a null byte in its name",
+               [&] { AtomicFile(folder / "rows" + std::string("\0b", 2)); });
+}
+
 TEST(AtomicFile, ReportsThatADirectoryHasItsName) {
   const TemporaryDirectory folder;
   std::filesystem::create_directory(folder / "out");
