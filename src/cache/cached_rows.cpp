@@ -42,6 +42,8 @@ void gather_item(const CacheItem& item, const RequestWindow& of, const RowSource
   FOVEA_CHECK(rows->rows == placeholder.num_embeds(), kInvalidArgument, "request ", of.request->id,
               ": the placeholder of ", item.key, " takes ", placeholder.num_embeds(),
               " rows, the encoder cache has ", rows->rows);
+  FOVEA_CHECK(rows->data != nullptr || rows->width == 0, kInvalidArgument, "request ",
+              of.request->id, ": no memory for the rows of ", item.key);
   gathered.rows.push_back(part_of(*rows, wanted));
   const std::int64_t shift = of.first_position + offset - of.window.begin;
   for (std::int64_t i = positions.begin; i < positions.end; ++i) {
@@ -62,6 +64,8 @@ void check_rows(const RowsView& rows, std::int64_t expected, std::int64_t out_ro
                 std::span<const std::byte> out) {
   FOVEA_CHECK(rows.rows == expected, kInvalidArgument, "the placeholder needs ", expected,
               " rows, got ", rows.rows);
+  FOVEA_CHECK(rows.width >= 0 && (rows.data != nullptr || rows.rows == 0 || rows.width == 0),
+              kInvalidArgument, "no memory for ", rows.rows, " rows of ", rows.width, " elements");
   const std::size_t bytes = static_cast<std::size_t>(out_rows) * row_bytes(rows);
   FOVEA_CHECK(out.size() == bytes, kInvalidArgument, "expected ", bytes, " bytes for ", out_rows,
               " rows, got ", out.size());
@@ -76,6 +80,7 @@ GatheredRows gather_rows(std::span<const RequestWindow> windows, std::int64_t nu
               num_positions, " and ", source ? "one" : "none");
   GatheredRows gathered{.is_embed = std::vector<bool>(static_cast<std::size_t>(num_positions))};
   for (const RequestWindow& of : windows) {
+    FOVEA_CHECK(of.request != nullptr, kInvalidArgument, "gather_rows: a window of no request");
     FOVEA_CHECK(of.first_position >= 0 && of.window.size() >= 0 &&
                     of.window.size() <= num_positions - of.first_position,
                 kInvalidArgument, "request ", of.request->id, ": a window of ", of.window.size(),

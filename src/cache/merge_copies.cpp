@@ -2,9 +2,11 @@
 #include "cache/merge_copies.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "core/check.h"
 #include "core/row_dtype.h"
+#include "fovea/tower/core/shape.h"
 
 namespace fovea {
 
@@ -16,14 +18,20 @@ std::size_t part_bytes(const EmbeddingsView& target, RowDType dtype) {
 
 /// Do the rows fit the target?
 void check_merge(const GatheredRows& gathered, const EmbeddingsView& target) {
-  FOVEA_CHECK(target.hidden >= 0 && target.levels >= 0, kInvalidArgument,
+  const std::optional<std::int64_t> parts = checked_add(target.levels, 1);
+  const auto width = parts ? checked_mul(target.hidden, *parts) : std::nullopt;
+  FOVEA_CHECK(target.hidden >= 0 && target.levels >= 0 && width, kInvalidArgument,
               "rows do not fit embeddings of ", target.hidden, " with ", target.levels,
               " deepstack levels");
   std::int64_t num_rows = 0;
   for (const RowsView& rows : gathered.rows) {
-    FOVEA_CHECK(rows.width == target.hidden * (1 + target.levels), kInvalidArgument, "rows of ",
-                rows.width, " elements do not fit embeddings of ", target.hidden, " with ",
-                target.levels, " deepstack levels");
+    FOVEA_CHECK(rows.width == *width, kInvalidArgument, "rows of ", rows.width,
+                " elements do not fit embeddings of ", target.hidden, " with ", target.levels,
+                " deepstack levels");
+    FOVEA_CHECK(rows.rows >= 0 && rows.rows <= std::ssize(gathered.is_embed), kInvalidArgument,
+                rows.rows, " rows do not fit a mask of ", gathered.is_embed.size(), " positions");
+    FOVEA_CHECK(rows.data != nullptr || rows.rows == 0 || *width == 0, kInvalidArgument,
+                "no memory for ", rows.rows, " rows");
     num_rows += rows.rows;
   }
   const std::int64_t num_positions = std::ranges::count(gathered.is_embed, true);
@@ -31,6 +39,8 @@ void check_merge(const GatheredRows& gathered, const EmbeddingsView& target) {
               num_positions, " positions");
   FOVEA_CHECK(std::ssize(gathered.is_embed) == target.positions, kInvalidArgument, "a mask of ",
               gathered.is_embed.size(), " positions does not fit embeddings of ", target.positions);
+  FOVEA_CHECK(target.data != nullptr || target.positions == 0 || target.hidden == 0,
+              kInvalidArgument, "no memory for embeddings of ", target.positions, " positions");
   FOVEA_CHECK(target.levels == 0 || target.deepstack != nullptr, kInvalidArgument, target.levels,
               " deepstack levels need memory");
 }

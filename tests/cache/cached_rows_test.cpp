@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <limits>
 #include <map>
 #include <numeric>
 
@@ -102,6 +103,16 @@ TEST_F(GatherRows, RefusesAWindowOutsideTheBatch) {
   });
 }
 
+TEST_F(GatherRows, RefusesWhatRefersToNothing) {
+  const RequestWindow window{.window = {0, 4}};
+  test::expect_error(ErrorCode::kInvalidArgument, "a window of no request", [&] {
+    (void)gather_rows({&window, 1}, 4, source_);
+  });
+  source_ = [](const std::string&) { return RowsView{.rows = 4, .width = 1}; };
+  test::expect_error(ErrorCode::kInvalidArgument, "request r: no memory for the rows of a",
+                     [&] { (void)gather(0, 6); });
+}
+
 TEST(MergeRows, WritesNothingIfTheNumbersDiffer) {
   const Floats rows{1, 2, 3};
   Floats embeddings(4, 9.0f);
@@ -159,6 +170,31 @@ TEST(MergeRows, RefusesSizesBelowNothing) {
   EXPECT_EQ(memory, Floats(8, 9.0f));
 }
 
+TEST(MergeRows, RefusesWhatHasNoMemoryAndRowsThatOnlyAddUp) {
+  Floats values(4, 1);
+  Floats target(4, 0);
+  auto* const data = reinterpret_cast<std::byte*>(target.data());
+  const auto refuse = [&](const std::vector<RowsView>& rows, const EmbeddingsView& to,
+                          const std::string& message) {
+    test::expect_error(ErrorCode::kInvalidArgument, message, [&] {
+      merge_rows({.rows = rows, .is_embed = std::vector<bool>(4, true)}, to);
+    });
+    EXPECT_EQ(target, Floats(4, 0));
+  };
+  const RowsView all = view_of(values, 1);
+  const EmbeddingsView to{.data = data, .positions = 4, .hidden = 1};
+  refuse({all}, {.positions = 4, .hidden = 1}, "no memory for embeddings of 4 positions");
+  refuse({{.rows = 4, .width = 1}}, to, "no memory for 4 rows");
+  RowsView less = all;
+  less.rows = -1;
+  RowsView more = all;
+  more.rows = 5;
+  refuse({less, more}, to, "-1 rows do not fit a mask of 4 positions");
+  const std::int64_t largest = std::numeric_limits<std::int64_t>::max();
+  refuse({all}, {.data = data, .positions = 4, .hidden = 2, .levels = largest},
+         "rows do not fit embeddings of 2 with 9223372036854775807 deepstack levels");
+}
+
 TEST(ScatterRows, IsUndoneByCompactRows) {
   for (const std::string mask : {"01011", "1111", "000", "1", ""}) {
     const PlaceholderRange placeholder(3, std::ssize(mask), mask_of(mask));
@@ -184,6 +220,8 @@ TEST(ScatterRows, RefusesWhatDoesNotFit) {
                [&] { scatter_rows(view_of({1}, 1), placeholder, bytes); });
   expect_error(ErrorCode::kInvalidArgument, "expected 12 bytes",
                [&] { scatter_rows(view_of(rows, 1), placeholder, bytes.first(8)); });
+  expect_error(ErrorCode::kInvalidArgument, "no memory for 2 rows of 1 elements",
+               [&] { scatter_rows({.rows = 2, .width = 1}, placeholder, bytes); });
 }
 
 }  // namespace
