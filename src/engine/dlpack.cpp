@@ -94,8 +94,7 @@ std::int64_t checked_width(const DLTensor& tensor) {
 
 DLManagedTensor* to_dlpack(Embedding&& rows) try {
   FOVEA_CHECK(!rows.error, kInvalidArgument, rows.name, ": failed and has no rows");
-  FOVEA_CHECK(rows.has_data(), kInvalidArgument, rows.name,
-              ": its rows are in memory of the caller");
+  check_data(rows);
   auto owned = std::make_unique<OwnedTensor>();
   owned->data = std::move(rows.data);
   const RowBlock block{.data = owned->data.data(), .dtype = rows.dtype, .rows = rows.rows};

@@ -12,6 +12,7 @@
 #include "fovea/embedding.h"
 #include "fovea/row_formats.h"
 #include "fovea/version.h"
+#include "rows/row_target.h"
 
 namespace fovea {
 
@@ -59,8 +60,7 @@ OutputFile output_of(std::span<const Embedding> items,
     const Embedding& item = items[i];
     list.add(describe(item, i));
     if (item.error) continue;
-    FOVEA_CHECK(item.has_data(), kInvalidArgument, item.name,
-                ": its rows are in memory of the caller");
+    check_data(item);
     file.tensors.push_back(
         {cat("item_", i), {item.data.data(), to_dtype(item.dtype), {item.rows, item.width}}});
     if (item.grid_thw) {
@@ -86,7 +86,7 @@ OutputFile output_of(std::span<const Embedding> items,
 float Embedding::at(std::int64_t row, std::int64_t column) const try {
   FOVEA_CHECK(row >= 0 && row < rows && column >= 0 && column < width, kInvalidArgument,
               "embedding of ", rows, "x", width, " has no element [", row, ", ", column, "]");
-  FOVEA_CHECK(has_data(), kInvalidArgument, name, ": its rows are in memory of the caller");
+  check_data(*this);
   const DType stored = to_dtype(dtype);
   float value = 0;
   const auto index = static_cast<std::size_t>(row * width + column);

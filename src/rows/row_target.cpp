@@ -118,6 +118,19 @@ void check_block(const RowBlock& block, std::int64_t width, const std::string& l
               kInvalidArgument, label, ": ", block.rows, " rows are more than memory has");
 }
 
+void check_data(const Embedding& item) {
+  FOVEA_CHECK(item.has_data(), kInvalidArgument, item.name,
+              ": its rows are in memory of the caller");
+  const DType dtype = to_dtype(item.dtype);
+  const auto elements = checked_mul(item.rows, item.width);
+  const auto bytes =
+      elements ? checked_mul(*elements, static_cast<std::int64_t>(size_of(dtype))) : std::nullopt;
+  FOVEA_CHECK(item.rows >= 0 && item.width >= 0 && bytes &&
+                  static_cast<std::uint64_t>(*bytes) == item.data.size(),
+              kInvalidArgument, item.name, ": ", item.rows, " rows of ", item.width, " x ",
+              to_string(dtype), " do not take ", item.data.size(), " bytes");
+}
+
 void check_memory(const RowBlock& block, const Device& device, const std::string& label) {
   if (block.rows > 0) check_memory(block.data, block.device, device, label);
 }

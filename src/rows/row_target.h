@@ -51,6 +51,10 @@ void check_memory(const RowBlock& block, const Device& device, const std::string
 /// The same of memory that begins at `data`. @param place RowBlock::device.
 void check_memory(const void* data, int place, const Device& device, const std::string& label);
 
+/// Requires the bytes that the rows of a result take, in memory of its own.
+/// @throws Error(kInvalidArgument) for rows that are elsewhere, and for other bytes than rows.
+void check_data(const Embedding& item);
+
 /// A block that a call reads or writes, as check_block has found it.
 struct UsedBlock {
   const RowBlock* block;

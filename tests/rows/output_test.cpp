@@ -83,6 +83,15 @@ TEST(EmbeddingAt, RefusesIndicesOutsideOfTheRows) {
   }
 }
 
+TEST(EmbeddingAt, RefusesRowsThatTheDataDoesNotHave) {
+  Embedding row = row_of({1, 2, 3});
+  row.name = "image";
+  row.rows = 100;
+  test::expect_error(ErrorCode::kInvalidArgument,
+                     "image: 100 rows of 3 x float32 do not take 12 bytes",
+                     [&] { (void)row.at(99, 2); });
+}
+
 TEST(EmbeddingIsFinite, FindsInfinitiesAndNanOfEveryType) {
   for (const RowDType dtype : kRowDTypes) {
     EXPECT_TRUE(row_of({}, dtype).is_finite());
@@ -110,6 +119,19 @@ TEST_F(SaveSafetensors, NumbersTensorsByItemAndLeavesOutFailures) {
   std::array<std::int64_t, 3> grid{};
   std::memcpy(grid.data(), file.tensor("item_2.grid_thw").data, sizeof(grid));
   EXPECT_EQ(grid, items[2].grid_thw);
+}
+
+TEST_F(SaveSafetensors, RefusesRowsThatTheDataDoesNotHave) {
+  Embedding row = row_of({1, 2, 3});
+  row.name = "image";
+  for (const std::int64_t rows : {std::int64_t{100}, std::int64_t{-1}, std::int64_t{1} << 62}) {
+    row.rows = rows;
+    test::expect_error(ErrorCode::kInvalidArgument, "rows of 3 x float32 do not take 12 bytes",
+                       [&] {
+                         save_safetensors(path_, {&row, 1}, {});
+                       });
+  }
+  EXPECT_FALSE(std::filesystem::exists(path_));
 }
 
 TEST_F(SaveSafetensors, DescribesEveryItemInTheMetadata) {

@@ -132,6 +132,13 @@ TEST(DLPack, RowsThatAreElsewhereAreRefused) {
                      [&] { (void)to_dlpack(std::move(rows)); });
 }
 
+TEST(DLPack, RowsThatTheDataDoesNotHaveAreRefused) {
+  Embedding rows = make_rows(RowDType::kFloat32);
+  rows.rows = 1000;
+  test::expect_error(ErrorCode::kInvalidArgument, "three rows: 1000 rows of ",
+                     [&] { (void)to_dlpack(std::move(rows)); });
+}
+
 TEST(DLPack, TensorsAreDestinationsAndFinishedRows) {
   Engine engine = test::load_cached(0);
   const MediaItem image = test::noise(64, 64, 1);
