@@ -18,7 +18,9 @@ bool same_options(const EncodeOptions& a, const EncodeOptions& b) noexcept {
 template <class Take>
 Load RequestQueue::choose(Take&& take) const {
   Load sum;
+  std::size_t count = 0;
   for (const RequestPtr& one : waiting_) {
+    if (count == most_requests()) break;
     const Load& load = one->load;
     const bool fits = sum.items + load.items <= options_.max_batch_items &&
                       sum.rows + load.rows <= options_.max_batch_rows &&
@@ -26,6 +28,7 @@ Load RequestQueue::choose(Take&& take) const {
     if (!fits && one != waiting_.front()) continue;
     sum.items += load.items;
     sum.rows += load.rows;
+    ++count;
     take(one);
   }
   return sum;

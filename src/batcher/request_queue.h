@@ -71,7 +71,8 @@ class RequestQueue {
   void take_batch(std::vector<RequestPtr>& batch);
   /// That a batch can have.
   [[nodiscard]] std::size_t most_requests() const noexcept {
-    return static_cast<std::size_t>(std::min(options_.max_items, options_.max_batch_items));
+    return static_cast<std::size_t>(
+        std::min({options_.max_items, options_.max_batch_items, kMostRequests}));
   }
 
   /// Whether a request is too large to share a batch with any other.
@@ -80,6 +81,9 @@ class RequestQueue {
   }
 
  private:
+  /// More than an engine gains by; each lane has room for them, whatever the bounds of a caller.
+  static constexpr std::int64_t kMostRequests = std::int64_t{1} << 16;
+
   /// Calls take(request) for each one of the next batch. @return the load of all of them.
   template <class Take>
   [[nodiscard]] Load choose(Take&& take) const;

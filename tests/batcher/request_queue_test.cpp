@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 
 #include "support/property.h"
@@ -55,6 +56,17 @@ TEST(RequestQueue, KeepsToTheMostItems) {
   RequestQueue queue(bounds(4, 100));
   for (const std::uint64_t number : {1, 2, 3}) queue.push(request(number, 2, 1));
   EXPECT_EQ(take(queue), (Numbers{1, 2}));
+}
+
+TEST(RequestQueue, BoundsWithoutEndNeedNoMemoryWithoutEnd) {
+  const std::int64_t largest = std::numeric_limits<std::int64_t>::max();
+  RequestQueue queue({.max_items = largest, .max_batch_rows = largest, .max_batch_items = largest});
+  const std::size_t most = queue.most_requests();
+  ASSERT_EQ(most, 65'536u);
+  for (std::size_t i = 0; i <= most; ++i) queue.push(request(i, 1, 1));
+  EXPECT_TRUE(queue.has_full_batch());
+  EXPECT_EQ(take(queue).size(), most);
+  EXPECT_EQ(take(queue).size(), 1u);
 }
 
 TEST(RequestQueue, KeepsRequestsOfOtherOptionsApart) {
