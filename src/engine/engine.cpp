@@ -8,6 +8,7 @@
 #include "core/check.h"
 #include "core/interrupt.h"
 #include "engine/engine_impl.h"
+#include "engine/option_values.h"
 #include "engine/prepare/check_item.h"
 #include "engine/pruning/video_pruning.h"
 #include "graph/graph_stats.h"
@@ -39,6 +40,7 @@ void describe(const Item& item) {
 
 std::vector<Embedding> Engine::Impl::encode(ItemView media, const EncodeOptions& how,
                                             const Destinations* to) {
+  check_values(how);
   const Destinations results;
   FOVEA_CHECK(to != nullptr || how.copies.empty(), kInvalidArgument,
               "copies of rows need destinations that they are copies of");

@@ -5,6 +5,7 @@
 #include <string_view>
 
 #include "core/check.h"
+#include "engine/option_values.h"
 #include "engine/pruning/video_pruning.h"
 
 namespace fovea {
@@ -36,6 +37,7 @@ void check_family_options(const checkpoint::HfConfig& files, const EngineOptions
 }
 
 checkpoint::HfConfig read_model_files(const std::string& directory, const EngineOptions& options) {
+  check_values(options);
   checkpoint::HfConfig files = checkpoint::read_hf_config(directory);
   files.tower = options.tower;
   return files;

@@ -14,7 +14,9 @@ namespace fovea {
 /// as check_video_pruning() and family_of().
 void check_family_options(const checkpoint::HfConfig& files, const EngineOptions& options);
 
-/// The files of a model's directory, and the library of options.tower. @throws as read_hf_config.
+/// The files of a model's directory, and the library of options.tower. What begins with options
+/// begins here, so that their values are checked before anything is made of them.
+/// @throws as check_values() and read_hf_config.
 [[nodiscard]] checkpoint::HfConfig read_model_files(const std::string& directory,
                                                     const EngineOptions& options);
 

@@ -203,7 +203,7 @@ TEST(DataParallelEngine, RefusesDevicesThatContradictEachOther) {
                          {.device = device, .data_parallel_size = replicas, .num_threads = 1});
     });
   };
-  refused("cpu", -1, "number of replicas must be in [0, 64], got -1 for 1 names");
+  refused("cpu", -1, "data_parallel_size: expected at least 0, got -1");
   refused("cpu", 65, "number of replicas must be in [0, 64], got 65 for 1 names");
   refused("cpu,cpu", 3, "device \"cpu,cpu\" names 2, the number of replicas is 3");
   refused("cuda:1", 2, "device \"cuda:1\" names 1, the number of replicas is 2");
