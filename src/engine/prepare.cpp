@@ -40,6 +40,7 @@ ItemPlan plan_values(const ItemProcessor& processor, const MediaItem& media,
   ItemPlan plan = block != nullptr
                       ? processor.plan_patches(media.modality, grid_thw, block->patch_dim)
                       : processor.plan_grid(media.modality, grid_thw);
+  check_plan(plan, media.name);
   const std::int64_t all = plan.spec.input_rows;
   media::check_num_patches(all, all, media.name, limits);
   return plan;

@@ -22,6 +22,10 @@ void validate_spec(const GraphSpec& spec) {
   FOVEA_CHECK(!spec.paths.empty() && spec.paths.size() <= kMaxPaths, kInvalidArgument,
               "a model needs at least one path and at most ", kMaxPaths, ", got ",
               spec.paths.size());
+  for (const PathSpec& path : spec.paths) {
+    FOVEA_CHECK(path.unit >= 1, kInvalidArgument, "tokens of path \"", path.name,
+                "\" come in multiples of at least 1, got ", path.unit);
+  }
 }
 
 void validate_budgets(const std::string& name, std::span<const std::int64_t> budgets) {

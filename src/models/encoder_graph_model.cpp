@@ -24,6 +24,8 @@ void EncoderGraphModel::assemble(ExecContext& ctx, PathId, TensorView rows,
     const ItemSpec& spec = parts[i].plan().spec;
     FOVEA_CHECK(out[i].shape[0] == spec.out_rows && spec.path_tokens[0] == spec.out_rows, kInternal,
                 "item needs ", spec.path_tokens[0], " rows, its destination has ", out[i].shape[0]);
+    FOVEA_CHECK(rows.shape[1] == out[i].shape[1], kInternal, "rows of the path have ",
+                rows.shape[1], " columns, those of items ", out[i].shape[1]);
     const TensorView place =
         row_range(out[i], parts[i].first * parts[i].units().rows, parts[i].tokens());
     if (bytes == 0 || place.data != destination + bytes) {

@@ -60,6 +60,12 @@ std::unique_ptr<EncoderGraphModel> make_of_library(const TowerLibrary& library,
   TowerWeights weights(loader);
   auto model = library.make(files.directory, media, weights);
   FOVEA_CHECK(model != nullptr, kInternal, files.tower, ": made no model");
+  const GraphSpec& spec = model->graph_spec();
+  FOVEA_CHECK(!spec.modalities.empty(), kInternal, files.tower,
+              ": the tower takes neither images nor videos");
+  FOVEA_CHECK(spec.main_width >= 1 && spec.out_width >= 1 && spec.out_width % spec.main_width == 0,
+              kInternal, files.tower, ": expected rows of whole embeddings, got ", spec.out_width,
+              " columns for one of ", spec.main_width);
   return model;
 }
 

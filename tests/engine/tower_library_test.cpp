@@ -123,5 +123,42 @@ TEST(TowerLibrary, FilesThatAreNoneAreRefusedBeforeTheirCodeRuns) {
                  with_tower(copy));
 }
 
+/// Expects that an engine says so of the tower with this mistake, at loading or encoding.
+void expect_mistake(const std::string& mistake, ErrorCode code, const std::string& message) {
+  SCOPED_TRACE(mistake);
+  const test::TemporaryDirectory model;
+  test::write_text(model / "config.json", "{}");
+  test::write_text(model / "mistake", mistake);
+  EngineOptions options = with_tower(FOVEA_TEST_ODD_TOWER);
+  options.packing = PackingPolicy::kUnits;
+  test::expect_error(code, message, [&] {
+    const std::vector<MediaItem> items{image(), image()};
+    (void)Engine::load(model.path(), options).encode(items);
+  });
+}
+
+TEST(TowerLibrary, SizesThatDoNotFitEachOtherAreSaidBeforeTheyAreUsed) {
+  constexpr auto kInternal = ErrorCode::kInternal;
+  expect_mistake("no modality", kInternal, "the tower takes neither images nor videos");
+  expect_mistake("no width", kInternal, "expected rows of whole embeddings, got 8 columns for one");
+  expect_mistake("half an embedding", kInternal, "got 12 columns for one of 8");
+  expect_mistake("wide items", kInternal, "rows of the path have 8 columns, those of items 16");
+  expect_mistake("no unit", ErrorCode::kInvalidArgument,
+                 "tokens of path \"default\" come in multiples of at least 1, got 0");
+  expect_mistake("negative rows", kInternal, "image: the tower plans 4 patches, -5 rows");
+  expect_mistake("negative tokens", kInternal, "-7 to 0 tokens of a path");
+  for (const char* mistake : {"units of other rows", "units of other patches"}) {
+    expect_mistake(mistake, kInternal, "image: the units that the tower plans do not make up its");
+  }
+  expect_mistake("units behind the pixels", kInternal, "begins at 100 of 4 bytes of pixels");
+}
+
+TEST(TowerLibrary, WhatItThrowsThatIsNoExceptionIsAnError) {
+  for (const char* mistake :
+       {"a number from its maker", "a number from a plan", "a number from a forward"}) {
+    expect_mistake(mistake, ErrorCode::kInternal, "unexpected exception that is no std::exception");
+  }
+}
+
 }  // namespace
 }  // namespace fovea

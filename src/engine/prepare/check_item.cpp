@@ -1,6 +1,8 @@
 // Callers fill in MediaItem by hand: nothing about it is taken for granted.
 #include "engine/prepare/check_item.h"
 
+#include <algorithm>
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 
@@ -40,6 +42,38 @@ struct SourceCheck {
   }
   void operator()(const auto&) const {}
 };
+
+bool is_count(std::int64_t number) noexcept {
+  constexpr std::int64_t kMost = std::int64_t{1} << 40;  // so that bytes of rows do not overflow
+  return number >= 0 && number <= kMost;
+}
+
+/// The patches of all units, whose rows are the tokens of their paths; absent: they do not fit.
+std::optional<std::int64_t> patches_of_units(const ItemSpec& spec) {
+  std::int64_t patches = 0;
+  for (std::size_t path = 0; path < spec.units.size(); ++path) {
+    const ItemUnits& units = spec.units[path];
+    if (!is_count(units.count) || !is_count(units.patches) || !is_count(units.rows)) return {};
+    if (checked_mul(units.count, units.rows) != spec.path_tokens[path]) return {};
+    const std::optional<std::int64_t> own = checked_mul(units.count, units.patches);
+    if (!own || !is_count(*own)) return {};
+    patches += *own;
+  }
+  return patches;
+}
+
+/// Where the pixels of the last unit begin.
+std::size_t last_unit_of(const ItemPlan& plan) noexcept {
+  std::size_t begin = 0;
+  std::size_t end = 0;
+  for (std::size_t path = 0; path < plan.unit_bytes.size(); ++path) {
+    const ItemUnits units = plan.spec.units_on(static_cast<int>(path));
+    if (units.count == 0) continue;
+    begin = end + static_cast<std::size_t>(units.count - 1) * plan.unit_bytes[path];
+    end = begin + plan.unit_bytes[path];
+  }
+  return begin;
+}
 
 ConstTensorView check_elements(const MediaBytes& bytes, DType dtype, std::int64_t num_rows,
                                std::int64_t row_width, const std::string& name, const char* rows) {
@@ -102,6 +136,24 @@ void check_rgb(const RgbFrames& rgb, const std::string& name, const MediaLimits&
   FOVEA_CHECK(bytes && static_cast<std::uint64_t>(*bytes) == got, kInvalidArgument, name, ": ",
               rgb.num_frames, " frames of ", rgb.width_px, "x", rgb.height_px,
               " RGB pixels do not take ", got, " bytes");
+}
+
+void check_plan(const ItemPlan& plan, const std::string& name) {
+  const ItemSpec& spec = plan.spec;
+  FOVEA_CHECK(is_count(spec.input_rows) && is_count(spec.out_rows) && is_count(spec.num_seqs) &&
+                  std::ranges::all_of(spec.path_tokens, is_count),
+              kInternal, name, ": the tower plans ", spec.input_rows, " patches, ", spec.out_rows,
+              " rows and ", spec.num_seqs, " sequences, and ",
+              *std::ranges::min_element(spec.path_tokens), " to ",
+              *std::ranges::max_element(spec.path_tokens), " tokens of a path");
+  const bool is_cut =
+      std::ranges::any_of(spec.units, [](const ItemUnits& units) { return units.count != 0; });
+  FOVEA_CHECK(!is_cut || patches_of_units(spec) == spec.input_rows, kInternal, name,
+              ": the units that the tower plans do not make up its ", spec.input_rows,
+              " patches, and the tokens of each path");
+  FOVEA_CHECK(last_unit_of(plan) <= plan.pixel_bytes, kInternal, name,
+              ": the last unit that the tower plans begins at ", last_unit_of(plan), " of ",
+              plan.pixel_bytes, " bytes of pixels");
 }
 
 ConstTensorView check_matrix(const RowMatrix& matrix, const std::string& name, const char* rows) {

@@ -9,11 +9,12 @@
 #include "fovea/options.h"
 #include "fovea/tower/core/tensor_view.h"
 #include "fovea/tower/device/device.h"
+#include "fovea/tower/models/item_processor.h"
 
 namespace fovea {
 
 // Whether items are what their source says, before anything is read or decoded. Each function
-// throws Error(kInvalidArgument).
+// throws Error(kInvalidArgument), but for check_plan().
 
 /// Whether an item is rows already, which no tower has to compute.
 [[nodiscard]] inline bool is_finished(const MediaItem& media) noexcept {
@@ -47,6 +48,11 @@ void check_source(const MediaItem& media);
 /// Requires a size within the limits, and bytes that fit it, of decoded pixels.
 /// @param name of the item.
 void check_rgb(const RgbFrames& rgb, const std::string& name, const MediaLimits& limits);
+
+/// Requires sizes that fit each other of what a tower has planned: counts from 0 up, and units that
+/// make up the item. Memory is made of them, and its parts are found by them.
+/// @param name of the item. @throws Error(kInternal) otherwise, which is a mistake of the tower.
+void check_plan(const ItemPlan& plan, const std::string& name);
 
 /// Requires bytes that fit num_rows x row_width elements, and returns these.
 /// @param name of the item. @param rows what a row is called.

@@ -6,6 +6,7 @@
 #include "core/check.h"
 #include "core/interrupt.h"
 #include "core/stopwatch.h"
+#include "engine/prepare/check_item.h"
 #include "media/limits.h"
 
 namespace fovea {
@@ -39,6 +40,7 @@ ItemPlan plan_size(const ItemProcessor& processor, const ItemSize& size, const s
   }
   ItemPlan plan = is_video ? processor.plan_video(size.num_frames, size.width_px, size.height_px)
                            : processor.plan_image(size.width_px, size.height_px);
+  check_plan(plan, name);
   const std::int64_t all = plan.spec.input_rows;
   const std::int64_t at_once = is_row_of_frames(plan) ? plan.spec.units_on(0).patches : all;
   media::check_num_patches(all, at_once, name, limits);
