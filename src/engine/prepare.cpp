@@ -284,6 +284,8 @@ class Preparation {
   /// The frames that the model takes of a video, but for those that cannot be read. Where there are
   /// no others, or they are to be refused, all of them: the decoder says why it cannot read them.
   [[nodiscard]] std::vector<std::int64_t> choose_frames(const media::VideoInfo& info) const {
+    FOVEA_CHECK(target_fps() > 0, kInvalidArgument, media_.name,
+                ": expected a number of frames per second above 0, got ", target_fps());
     std::vector<std::int64_t> chosen =
         processor_.sample_frames(info.num_frames, info.fps, target_fps());
     if (context_.options.damaged_frames == DamagedFrames::kRefuse) {

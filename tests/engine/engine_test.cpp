@@ -9,6 +9,7 @@
 #include <limits>
 
 #include "fovea/fovea.h"
+#include "support/expect_error.h"
 #include "support/golden.h"
 
 namespace fovea {
@@ -107,6 +108,25 @@ TEST_F(EngineTest, VideoContainersAreSampledAtTheAskedRate) {
     EXPECT_EQ(rows.num_frames, frames);
     EXPECT_EQ((*rows.grid_thw)[0], (frames + 1) / 2);
     EXPECT_EQ(rows.source_width_px, 96);
+  }
+}
+
+TEST_F(EngineTest, ARateThatIsNoneIsRefusedForContainersOfEveryFamily) {
+  for (const EnvironmentFact& fact : describe_environment()) {
+    if (fact.first == "video" && fact.second.starts_with("not used")) GTEST_SKIP() << fact.second;
+  }
+  const std::string clip = std::string(FOVEA_TEST_SOURCE_DIR) + "/tests/media/videos/ramp_h264.mp4";
+  for (const char* family : {"qwen3_vl", "internvl"}) {
+    SCOPED_TRACE(family);
+    Engine engine = Engine::load(test::golden_folder(family, "golden.safetensors"),
+                                 {.device = "cpu", .num_threads = 1});
+    for (const double fps : {0.0, -1.0, std::numeric_limits<double>::quiet_NaN()}) {
+      const MediaItem item = video_path(clip, fps);
+      test::expect_error(ErrorCode::kInvalidArgument,
+                         clip + ": expected a number of frames per second above 0, got ", [&] {
+                           (void)engine.encode({&item, 1});
+                         });
+    }
   }
 }
 
