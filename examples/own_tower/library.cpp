@@ -1,5 +1,5 @@
 // The tower as a library that Fovea's program, server and Python package load:
-//   fovea encode MODEL photo.jpg --tower ./libvit_tower.so
+//   fovea encode MODEL photo.jpg --tower ./libvit_tower.so -o rows.safetensors
 #include <fovea/tower.h>
 
 #include <memory>
