@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstdint>
 #include <cstring>
 
 #include "fovea/tower/core/row_copy.h"
@@ -25,14 +26,23 @@ std::optional<RowDType> to_row_dtype(DType dtype) noexcept {
   return std::nullopt;
 }
 
+namespace {
+
+/// Whether memory may be read and written as floats. Bytes of a request begin anywhere.
+bool may_hold_floats(const std::byte* memory) noexcept {
+  return reinterpret_cast<std::uintptr_t>(memory) % alignof(float) == 0;
+}
+
+}  // namespace
+
 void convert_rows(DType from, const std::byte* source, DType dtype, std::byte* out,
                   std::size_t count) noexcept {
   if (count == 0) return;  // there may be no memory at all
   if (from == dtype) {
     std::memcpy(out, source, count * size_of(dtype));
-  } else if (from == DType::kF32) {
+  } else if (from == DType::kF32 && may_hold_floats(source)) {
     narrow_from_f32(reinterpret_cast<const float*>(source), dtype, out, count);
-  } else if (dtype == DType::kF32) {
+  } else if (dtype == DType::kF32 && may_hold_floats(out)) {
     widen_to_f32(from, source, reinterpret_cast<float*>(out), count);
   } else {
     std::array<float, 1024> wide;  // in the cache

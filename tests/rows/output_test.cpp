@@ -54,6 +54,20 @@ TEST(ConvertRows, ConvertsEveryPairOfTypesOverAnyNumberOfElements) {
   }
 }
 
+TEST(ConvertRows, TakesMemoryOfAnyAlignment) {
+  const std::vector<float> values{0.5f, -2.0f, 3.0f};
+  for (const RowDType from : kRowDTypes) {
+    std::vector<std::byte> source = stored_as(to_dtype(from), values);
+    source.insert(source.begin(), std::byte{});
+    for (const RowDType to : kRowDTypes) {
+      std::vector<std::byte> converted(1 + values.size() * size_of(to_dtype(to)));
+      convert_rows(to_dtype(from), source.data() + 1, to, converted.data() + 1, values.size());
+      converted.erase(converted.begin());
+      EXPECT_EQ(converted, stored_as(to_dtype(to), values));
+    }
+  }
+}
+
 TEST(ConvertRows, CopiesTheBitsOfEqualTypes) {
   const std::uint32_t quiet_nan_with_payload = 0xffc12345;
   std::uint32_t copy = 0;
