@@ -29,6 +29,7 @@ std::vector<std::uint64_t> take(RequestQueue& queue) {
   std::vector<std::uint64_t> numbers;
   std::vector<RequestPtr> batch;
   queue.take_batch(batch);
+  numbers.reserve(batch.size());
   for (const RequestPtr& one : batch) numbers.push_back(one->number);
   return numbers;
 }
