@@ -21,6 +21,7 @@
 #include "errors.h"
 #include "fovea/row_formats.h"
 #include "names.h"
+#include "paths.h"
 
 namespace nb = nanobind;
 
@@ -43,7 +44,7 @@ struct Rows {
 };
 
 /// Everything but the rows' bytes, in the order of the members, then the bytes.
-using State = std::tuple<std::string, std::string, std::string, std::int64_t, std::int64_t,
+using State = std::tuple<nb::str, std::string, std::string, std::int64_t, std::int64_t,
                          std::optional<std::array<std::int64_t, 3>>,
                          std::optional<std::vector<std::int64_t>>, std::vector<double>,
                          std::array<std::int64_t, 5>, std::string, nb::object, nb::bytes>;
@@ -196,7 +197,7 @@ nb::bytes torch_file(const StoredTensor& tensor) {
 State get_state(const Rows& rows) {
   require_no_tensor(rows);
   const Embedding& item = rows.item;
-  return {item.name,
+  return {path_text(item.name),
           name_of(kModalities, item.modality),
           name_of(kRowDTypes, item.dtype),
           item.rows,
@@ -232,7 +233,7 @@ void set_state(Rows& rows, const State& state) {
   const auto& [name, modality, dtype, count, width, grid, retained, timestamps, sizes, key, error,
                bytes] = state;
   Embedding item{
-      .name = name,
+      .name = file_path(name),
       .modality = value_named(kModalities, modality, "modality"),
       .rows = count,
       .width = width,
@@ -268,13 +269,13 @@ class Buffer {
   Py_buffer view_{};
 };
 
-nb::object embedding_of(const std::string& name, const std::string& modality,
-                        const std::string& dtype, const std::array<std::int64_t, 2>& shape,
-                        nb::handle data, std::optional<std::array<std::int64_t, 3>> grid,
+nb::object embedding_of(const nb::str& name, const std::string& modality, const std::string& dtype,
+                        const std::array<std::int64_t, 2>& shape, nb::handle data,
+                        std::optional<std::array<std::int64_t, 3>> grid,
                         std::optional<std::vector<std::int64_t>> retained,
                         std::vector<double> timestamps, const std::string& key) {
   const Buffer buffer(data);
-  return nb::cast(checked({.name = name,
+  return nb::cast(checked({.name = file_path(name),
                            .modality = value_named(kModalities, modality, "modality"),
                            .rows = shape[0],
                            .width = shape[1],
@@ -286,19 +287,19 @@ nb::object embedding_of(const std::string& name, const std::string& modality,
                            .key = key}));
 }
 
-nb::object failed_embedding(const std::string& name, const std::string& modality,
-                            nb::handle error) {
-  Embedding item{.name = name, .modality = value_named(kModalities, modality, "modality")};
+nb::object failed_embedding(const nb::str& name, const std::string& modality, nb::handle error) {
+  Embedding item{.name = file_path(name),
+                 .modality = value_named(kModalities, modality, "modality")};
   item.error = error_from(error);
   return nb::cast(Rows(std::move(item)));
 }
 
-std::string text(const Rows& rows) {
+nb::str text(const Rows& rows) {
   const Embedding& item = rows.item;
   const std::string name = "<fovea_encoder.Embedding of " + item.name;
-  if (item.error) return name + ": " + to_string(item.error->code()) + ">";
-  return name + ": " + std::to_string(item.rows) + " rows of " + std::to_string(item.width) + " " +
-         name_of(kRowDTypes, item.dtype) + ">";
+  if (item.error) return printable_text(name + ": " + to_string(item.error->code()) + ">");
+  return printable_text(name + ": " + std::to_string(item.rows) + " rows of " +
+                        std::to_string(item.width) + " " + name_of(kRowDTypes, item.dtype) + ">");
 }
 
 }  // namespace
@@ -310,7 +311,8 @@ void bind_embedding(nb::module_& module) {
                    "The rows of one image or video, or the error that it ended with. Arrays made "
                    "of it share its memory and keep it.")
       .def_prop_ro(
-          "name", [](const Rows& rows) { return rows.item.name; }, "The path, or \"images[i]\".")
+          "name", [](const Rows& rows) { return path_text(rows.item.name); },
+          "The path, or \"images[i]\".")
       .def_prop_ro(
           "modality", [](const Rows& rows) { return name_of(kModalities, rows.item.modality); },
           "\"image\" or \"video\".")

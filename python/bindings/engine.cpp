@@ -30,6 +30,7 @@
 #include "media.h"
 #include "names.h"
 #include "options.h"
+#include "paths.h"
 #include "signals.h"
 #include "tensors.h"
 
@@ -393,10 +394,10 @@ void bind_engine(nb::module_& module) {
   nb::class_<PythonEngine>(module, "Engine", nb::is_weak_referenceable(), "See fovea.Engine.")
       .def(
           "__init__",
-          [](PythonEngine* self, const std::string& path, const nb::dict& options,
+          [](PythonEngine* self, nb::handle path, const nb::dict& options,
              const std::optional<std::pair<std::vector<TensorListing>, nb::object>>& weights) {
             new (self) PythonEngine(
-                path, options,
+                file_path(path), options,
                 weights ? std::optional(weight_tensors(weights->first, weights->second))
                         : std::nullopt);
           },

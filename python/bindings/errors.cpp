@@ -6,6 +6,8 @@
 #include <exception>
 #include <string>
 
+#include "paths.h"
+
 namespace nb = nanobind;
 
 namespace fovea::python {
@@ -39,15 +41,11 @@ void translate_errors() { nb::register_exception_translator(translate); }
 
 nb::object error_object(const Error& error) {
   // A message may hold bytes of a file name that are no UTF-8.
-  const std::string message = error.what();
-  const nb::object text = nb::steal(PyUnicode_DecodeUTF8(
-      message.data(), static_cast<Py_ssize_t>(message.size()), "backslashreplace"));
-  return error_type()(text, to_string(error.code()));
+  return error_type()(printable_text(error.what()), to_string(error.code()));
 }
 
 Error error_from(nb::handle error) {
-  return Error(code_named(nb::cast<std::string>(error.attr("code"))),
-               nb::cast<std::string>(nb::str(error)));
+  return Error(code_named(nb::cast<std::string>(error.attr("code"))), file_path(nb::str(error)));
 }
 
 }  // namespace fovea::python

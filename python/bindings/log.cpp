@@ -2,6 +2,8 @@
 
 #include <limits>
 
+#include "paths.h"
+
 namespace nb = nanobind;
 
 namespace fovea::python {
@@ -36,7 +38,7 @@ void PythonLog::write(LogLevel level, std::string_view line) {
   if (!wants(level) || !nb::is_alive()) return;
   const nb::gil_scoped_acquire acquire;
   try {
-    logger_.attr("log")(python_level(level), "%s", nb::str(line.data(), line.size()));
+    logger_.attr("log")(python_level(level), "%s", printable_text(line));
   } catch (nb::python_error& error) {  // of a handler; a sink must not throw
     error.discard_as_unraisable("fovea: a log line");
   }

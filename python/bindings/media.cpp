@@ -21,6 +21,7 @@
 #include <utility>
 
 #include "fovea/error.h"
+#include "paths.h"
 
 namespace nb = nanobind;
 
@@ -221,26 +222,9 @@ Pixels pixels_of(nb::handle object, const std::string& name, Modality modality,
   refuse(name, modality, "a " + name_of_type(object));
 }
 
-std::string file_path(nb::handle object) {
-  const nb::object path = nb::steal(PyOS_FSPath(object.ptr()));
-  if (!path.is_valid()) throw nb::python_error();
-  if (nb::isinstance<nb::bytes>(path)) {
-    const auto bytes = nb::borrow<nb::bytes>(path);
-    return {bytes.c_str(), bytes.size()};
-  }
-  const auto bytes = nb::steal<nb::bytes>(PyUnicode_EncodeFSDefault(path.ptr()));
-  if (!bytes.is_valid()) throw nb::python_error();
-  return {bytes.c_str(), bytes.size()};
-}
-
 nb::list image_paths(nb::handle directory) {
   nb::list paths;
-  for (const std::string& path : images_in(file_path(directory))) {
-    const auto size = static_cast<Py_ssize_t>(path.size());
-    const nb::object text = nb::steal(PyUnicode_DecodeFSDefaultAndSize(path.data(), size));
-    if (!text.is_valid()) throw nb::python_error();
-    paths.append(text);
-  }
+  for (const std::string& path : images_in(file_path(directory))) paths.append(path_text(path));
   return paths;
 }
 

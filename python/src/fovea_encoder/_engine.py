@@ -49,7 +49,7 @@ class Engine:
         download: bool = False,
         revision: Optional[str] = None,
     ) -> None:
-        self._arguments = (os.fspath(path), device, threads, dict(options), None, download, revision)
+        self._arguments = (os.fsdecode(path), device, threads, dict(options), None, download, revision)
         self._can_be_pickled = tensors is None
         weights = None if tensors is None else weight_tensors(tensors)
         self._native = _native.Engine(

@@ -30,7 +30,7 @@ def pull_model(
 
 def model_directory(path: "Union[str, os.PathLike[str]]", download: bool, revision: Optional[str]) -> str:
     """The directory that `path` means: itself, or the snapshot of a model of the hub."""
-    text = os.fspath(path)
+    text = os.fsdecode(path)
     if os.path.exists(text) or not _native.is_hub_name(text):
         if download or revision is not None:
             option = "download" if download else "revision"

@@ -13,7 +13,7 @@ from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Tupl
 from .._error import Error
 from .._native import Embedding, failed_embedding, row_dtype
 from ._device import Lease, Mappings, copy_lent
-from ._http import Address, Bytes, Request, ServerError, Steps, Work, checked, error_of, exchange, parse_address
+from ._http import Address, Bytes, Request, ServerError, Steps, Work, checked, error_of, exchange, parse_address, quoted
 from ._media import Item, Loader, request_body
 from ._rows import cached_rows, encoded_rows
 
@@ -252,5 +252,5 @@ def _named_after(item: Item, error: ServerError) -> ServerError:
     """The error with the name that the caller knows."""
     message, place = str(error), error.param or ""
     message = message[len(place) :].lstrip(": ") if message.startswith(place) else message
-    text = f"{item.name}: {message}"
+    text = f"{quoted(item.name)}: {message}"
     return ServerError(text, error.code, error.status, error.reason, error.param, error.request_id)

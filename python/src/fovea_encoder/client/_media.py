@@ -13,7 +13,7 @@ from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
 from .. import _native
 from .._error import Error
 from .._images import as_list, prepare
-from ._http import Bytes
+from ._http import Bytes, quoted
 from ._png import png
 
 _URL = re.compile(r"(https?|file|data):", re.IGNORECASE)
@@ -70,6 +70,7 @@ class Loader:
 
 def _read(item: Item) -> None:
     """The file, or the frames, at the path that is the name of the item."""
+    name = quoted(item.name)
     try:
         if item.modality == "video" and os.path.isdir(item.name):
             item.frames = [_content(path) for path in _native.images_in(item.name)]
@@ -78,9 +79,9 @@ def _read(item: Item) -> None:
     except Error as problem:
         item.error = problem
     except FileNotFoundError:
-        item.error = Error(f"{item.name}: no such {item.modality} file", "not_found")
+        item.error = Error(f"{name}: no such {item.modality} file", "not_found")
     except OSError as problem:
-        item.error = Error(f"{item.name}: {problem.strerror or problem}", "io")
+        item.error = Error(f"{name}: {problem.strerror or problem}", "io")
 
 
 def _content(path: str) -> bytes:
