@@ -65,3 +65,13 @@ def test_a_client_keeps_the_name_of_the_file(server, image):
         with pytest.raises(fovea.Error) as missing:
             client.encode(image)
         assert str(missing.value).isprintable()
+
+
+@pytest.mark.parametrize("videos", [False, True])
+def test_a_null_byte_is_an_error_of_its_item_in_both(engine, server, videos):
+    with Client(server) as client:
+        for encode in (engine.encode, client.encode):
+            given = ([], ["a\0b"]) if videos else (["a\0b", IMAGES[0]], [])
+            item, *others = encode(*given, on_error="record")
+            assert (item.name, item.error.code) == ("a\0b", "not_found")
+            assert [other.error for other in others] == ([] if videos else [None])

@@ -82,6 +82,8 @@ def _read(item: Item) -> None:
         item.error = Error(f"{name}: no such {item.modality} file", "not_found")
     except OSError as problem:
         item.error = Error(f"{name}: {problem.strerror or problem}", "io")
+    except ValueError as problem:  # a null byte
+        item.error = Error(f"{name}: {problem}", "not_found")
 
 
 def _content(path: str) -> bytes:
