@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, AsyncIterable, AsyncIterator, Callable, D
 from . import _native
 from ._hub import model_directory
 from ._images import as_list, prepare
+from ._numbers import frame_rate, item_sizes
 from ._progress import progress_bar
 from ._tensors import caller_stream, capsules
 from ._weights import weight_tensors
@@ -368,7 +369,7 @@ class Engine:
     def plan(self, sizes: Any) -> _native.PackingPlan:
         """How one call of encode() would resize and pack items of these sizes: (width, height) of
         images, (width, height, frames) of videos."""
-        return self._native.plan(list(sizes))
+        return self._native.plan(item_sizes(sizes))
 
     def plan_items(
         self,
@@ -409,9 +410,10 @@ class Engine:
 
     def _rate(self, fps: float, media_io_kwargs: Optional[Mapping[str, Any]]) -> float:
         """Frames per second of videos, by both arguments together."""
+        fps = frame_rate(fps)
         given = None if media_io_kwargs is None else self._native.media_io_fps(json.dumps(media_io_kwargs))
         if given is not None and fps not in (2.0, given):
-            raise ValueError(f"media_io_kwargs: video.fps is {given}, and fps {fps}; expected one of them")
+            raise ValueError(f"media_io_kwargs: video.fps is {given}, and fps {fps:g}; expected one of them")
         return fps if given is None else given
 
     def _prepare(self, items: Any) -> List[Any]:

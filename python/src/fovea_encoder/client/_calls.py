@@ -12,6 +12,7 @@ from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Tupl
 
 from .._error import Error
 from .._native import Embedding, failed_embedding, row_dtype
+from .._numbers import frame_rate, item_sizes
 from ._device import Lease, Mappings, copy_lent
 from ._http import Address, Bytes, Request, ServerError, Steps, Work, checked, error_of, exchange, parse_address, quoted
 from ._media import Item, Loader, request_body
@@ -39,6 +40,7 @@ class Options:
     def __post_init__(self) -> None:
         if self.dtype != "auto":
             object.__setattr__(self, "dtype", row_dtype(self.dtype))  # of an alias the full name
+        object.__setattr__(self, "fps", frame_rate(self.fps))
 
     def check(self) -> None:
         for name, words in _CHOICES.items():
@@ -73,7 +75,7 @@ class Calls:
 
     def plan(self, sizes: Any, timeout: Optional[float]) -> Steps[Dict[str, Any]]:
         items: List[Dict[str, Any]] = []
-        for width, height, *frames in sizes:
+        for width, height, *frames in item_sizes(sizes):
             item = {"type": "video" if frames else "image", "width": width, "height": height}
             items.append({**item, "num_frames": frames[0]} if frames else item)
         body = json.dumps({**self._named(), "items": items}).encode()
