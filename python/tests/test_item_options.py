@@ -2,6 +2,7 @@
 
 import asyncio
 
+import numpy
 import pytest
 from conftest import IMAGES, MODEL
 
@@ -39,6 +40,37 @@ def test_wrong_options_raise_before_any_work(engine):
         engine.encode(IMAGES[0], mm_processor_kwargs=[SMALL, SMALL])
 
 
+@pytest.mark.parametrize(
+    "wrong, kind, message",
+    [
+        (5, TypeError, "expected a dict, or a list of them, got a int"),
+        ("max_pixels", TypeError, "expected a dict, or a list of them, got a str"),
+        ([5], TypeError, r"\[0\]: expected a dict, got a int"),
+        ([{"max_pixels": {1}}], TypeError, r"\[0\]: Object of type set is not JSON serializable"),
+        ({"max_pixels": numpy.int64(4096)}, TypeError, "Object of type int64 is not JSON serializable"),
+        ({"max_pixels": float("nan")}, ValueError, "Out of range float values are not JSON compliant"),
+        ({"size": {"longest_edge": float("inf")}}, ValueError, "Out of range float values are not JSON compliant"),
+    ],
+    ids=str,
+)
+def test_what_is_no_option_is_told_with_its_place(engine, wrong, kind, message):
+    with pytest.raises(kind, match="mm_processor_kwargs.*" + message):
+        engine.encode(IMAGES[0], mm_processor_kwargs=wrong, on_error="record")
+
+
+@pytest.mark.parametrize("wrong, kind", [([], TypeError), ({"video": {"fps": float("nan")}}, ValueError)], ids=str)
+def test_what_is_no_option_of_vllm_is_told_with_its_name(engine, wrong, kind):
+    with pytest.raises(kind, match="media_io_kwargs: "):
+        engine.encode(IMAGES[0], media_io_kwargs=wrong)
+
+
+def test_no_options_are_none(engine):
+    (known,) = engine.encode(IMAGES[0])
+    for kwargs in ({}, [None], [{}], (None,)):
+        (item,) = engine.encode(IMAGES[0], mm_processor_kwargs=kwargs, media_io_kwargs={})
+        assert item._array().tobytes() == known._array().tobytes()
+
+
 def test_media_io_kwargs_of_vllm_set_the_rate_of_videos(engine):
     folder = str(MODEL / "video_frames")
     (slow,) = engine.encode(videos=folder, media_io_kwargs={"video": {"fps": 1, "num_frames": -1}})
@@ -61,6 +93,13 @@ def test_media_io_kwargs_that_cannot_be_honoured_are_refused_by_name(engine):
         engine.encode(IMAGES[0], fps=4, media_io_kwargs={"video": {"fps": 3}})
     with pytest.raises(TypeError, match="media_io_kwargs: expected none beside planned items"):
         engine.encode(engine.plan_items(IMAGES[0]), media_io_kwargs={})
+
+
+def test_planned_items_have_their_rate(engine):
+    planned = engine.plan_items(videos=MODEL / "video_frames", fps=4)
+    with pytest.raises(TypeError, match="fps: expected none beside planned items"):
+        engine.encode(planned, fps=3)
+    assert engine.encode(planned)[0].timestamps == engine.encode(videos=MODEL / "video_frames", fps=4)[0].timestamps
 
 
 @pytest.mark.parametrize(

@@ -390,6 +390,8 @@ class Engine:
             return self._native.plan_items(*media, self._rate(fps, media_io_kwargs), kwargs)
         if videos is not None:
             raise TypeError("videos: expected none beside planned items")
+        if fps != 2.0:
+            raise TypeError("fps: expected none beside planned items, which have theirs")
         if mm_processor_kwargs is not None:
             raise TypeError("mm_processor_kwargs: expected none beside planned items, which have theirs")
         if media_io_kwargs is not None:
@@ -411,7 +413,8 @@ class Engine:
     def _rate(self, fps: float, media_io_kwargs: Optional[Mapping[str, Any]]) -> float:
         """Frames per second of videos, by both arguments together."""
         fps = frame_rate(fps)
-        given = None if media_io_kwargs is None else self._native.media_io_fps(json.dumps(media_io_kwargs))
+        text = "" if media_io_kwargs is None else _json("media_io_kwargs", media_io_kwargs)
+        given = self._native.media_io_fps(text) if text else None
         if given is not None and fps not in (2.0, given):
             raise ValueError(f"media_io_kwargs: video.fps is {given}, and fps {fps:g}; expected one of them")
         return fps if given is None else given
@@ -424,10 +427,24 @@ def _item_options(kwargs: ItemOptions, num_items: int) -> List[str]:
     """The options of each item as JSON; an empty list if none has any."""
     if kwargs is None:
         return []
-    of_each = [kwargs] * num_items if isinstance(kwargs, Mapping) else list(kwargs)
-    if len(of_each) != num_items:
-        raise ValueError(f"mm_processor_kwargs: expected options for each of {num_items} items, got {len(of_each)}")
-    return [json.dumps(dict(one)) if one else "" for one in of_each]
+    if isinstance(kwargs, Mapping):
+        return [_json("mm_processor_kwargs", kwargs)] * num_items
+    if isinstance(kwargs, (str, bytes)) or not isinstance(kwargs, Sequence):
+        raise TypeError(f"mm_processor_kwargs: expected a dict, or a list of them, got a {type(kwargs).__name__}")
+    if len(kwargs) != num_items:
+        raise ValueError(f"mm_processor_kwargs: expected options for each of {num_items} items, got {len(kwargs)}")
+    return ["" if one is None else _json(f"mm_processor_kwargs[{i}]", one) for i, one in enumerate(kwargs)]
+
+
+def _json(name: str, options: Any) -> str:
+    """Options as JSON; empty: there are none. TypeError for what has no JSON, ValueError for NaN and
+    infinity, for which there is none."""
+    if not isinstance(options, Mapping):
+        raise TypeError(f"{name}: expected a dict, got a {type(options).__name__}")
+    try:
+        return json.dumps(dict(options), allow_nan=False) if options else ""
+    except (TypeError, ValueError) as problem:
+        raise type(problem)(f"{name}: {problem}") from None
 
 
 def _hold(items: List[_native.Embedding], tensors: List[Any]) -> List[_native.Embedding]:
