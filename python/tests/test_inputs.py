@@ -12,6 +12,7 @@ from PIL import Image
 
 import fovea_encoder as fovea
 from fovea_encoder import _native
+from fovea_encoder.client import Client
 
 
 class Interface:
@@ -168,6 +169,17 @@ def test_a_pil_image_is_loaded_as_its_file_is(profile):
 def test_a_wrong_type_names_its_item(engine, wrong, on_error):
     with pytest.raises(TypeError, match=r"images\[1\]: expected a path"):
         engine.encode([IMAGES[0], wrong], on_error=on_error)
+
+
+@pytest.mark.parametrize("on_error", ["raise", "record"])
+def test_an_open_file_is_no_item(engine, server, on_error):
+    """Its lines were taken for images: an error that says so little, and none where it has been read."""
+    content = pathlib.Path(IMAGES[0]).read_bytes()
+    with open(IMAGES[0], "rb") as file, Client(server) as client:
+        for wrong in (io.BytesIO(content), io.BytesIO(), file):
+            for encode in (engine.encode, client.encode):
+                with pytest.raises(TypeError, match=r"images\[0\]: expected a path, .*, got a .*(BytesIO|BufferedReader)"):
+                    encode(wrong, on_error=on_error)
 
 
 def test_a_wrong_video_names_its_item(engine):

@@ -20,7 +20,7 @@ def as_list(items: Any) -> List[Any]:
         return []
     if isinstance(items, (list, tuple)):
         return list(items)
-    if hasattr(items, "__next__"):
+    if hasattr(items, "__next__") and not hasattr(items, "read"):  # an open file is no list of its lines
         return list(items)
     return [items]
 
