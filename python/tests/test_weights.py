@@ -127,6 +127,13 @@ def test_keys_of_the_cache_have_the_bits_of_the_weights(folder):
     assert item.key != expected.key
 
 
+@pytest.mark.parametrize("wrong", [None, 5, [], [1], "weights", {1: numpy.zeros(1)}, {None: None}], ids=str)
+def test_what_is_no_dict_of_tensors_is_refused(wrong):
+    """Also where the folder has weights, which None would be taken for."""
+    with pytest.raises(TypeError, match="tensors: expected"):
+        fovea.Engine.from_weights(MODEL, wrong, device="cpu", threads=1)
+
+
 def test_missing_and_misshapen_tensors_are_one_error(folder):
     tensors = numpy_tensors()
     names = sorted(name for name in tensors if "visual.blocks.0" in name)

@@ -12,7 +12,7 @@ from ._images import as_list, prepare
 from ._numbers import frame_rate, item_sizes
 from ._progress import progress_bar
 from ._tensors import caller_stream, capsules
-from ._weights import weight_tensors
+from ._weights import Weights, weight_tensors
 
 if TYPE_CHECKING:
     import asyncio
@@ -46,13 +46,12 @@ class Engine:
         device: str,
         threads: int,
         options: Dict[str, Any],
-        tensors: Optional[Mapping[str, Any]] = None,
+        weights: Optional[Weights] = None,
         download: bool = False,
         revision: Optional[str] = None,
     ) -> None:
         self._arguments = (os.fsdecode(path), device, threads, dict(options), None, download, revision)
-        self._can_be_pickled = tensors is None
-        weights = None if tensors is None else weight_tensors(tensors)
+        self._can_be_pickled = weights is None
         self._native = _native.Engine(
             model_directory(path, download, revision), {**options, "device": device, "threads": threads}, weights
         )
@@ -100,7 +99,7 @@ class Engine:
         Missing and misshapen tensors are one Error; what a tensor raises when it is copied is raised
         as it is.
         """
-        return cls(path, device, threads, dict(options), tensors)
+        return cls(path, device, threads, dict(options), weight_tensors(tensors))
 
     def __reduce__(self) -> Any:
         """An engine is pickled as its arguments, and loaded again where it is unpickled."""

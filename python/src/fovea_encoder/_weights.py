@@ -12,12 +12,18 @@ from ._tensors import gpu_of
 _FILE_TYPES = {"float32": "F32", "float16": "F16", "bfloat16": "BF16", "float8_e4m3fn": "F8_E4M3"}
 
 Listing = Tuple[str, str, List[int]]
+Weights = Tuple[List[Listing], Callable[[int, memoryview], None]]
 
 
-def weight_tensors(tensors: Mapping[str, Any]) -> Tuple[List[Listing], Callable[[int, memoryview], None]]:
+def weight_tensors(tensors: Mapping[str, Any]) -> Weights:
     """Name, type and shape of each tensor, and a function that writes the elements of one of them to
-    memory."""
+    memory. TypeError for what is no mapping of names."""
+    if not isinstance(tensors, Mapping):
+        raise TypeError(f"tensors: expected a dict of tensors by their names, got a {type(tensors).__name__}")
     named = list(dict(tensors).items())
+    for name, _ in named:
+        if not isinstance(name, str):
+            raise TypeError(f"tensors: expected names, got {name!r}")
 
     def read(index: int, out: memoryview) -> None:
         _copy(named[index][1], out)
