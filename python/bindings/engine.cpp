@@ -42,11 +42,23 @@ namespace {
 constexpr std::array kOnError{Named<OnError>{"raise", OnError::kFail},
                               Named<OnError>{"record", OnError::kSkip}};
 
+/// @throws the first of the errors, unless items are returned with theirs.
+void throw_first(const ItemErrors& unreadable, OnError on_error) {
+  if (on_error == OnError::kFail && !unreadable.empty()) throw Error(unreadable.begin()->second);
+}
+
+/// Returns the items with these errors in the place of those that they got for having no bytes.
+void put_errors(const ItemErrors& unreadable, std::vector<Embedding>& embeddings) {
+  for (const auto& [place, error] : unreadable) embeddings[place].error = error;
+}
+
 /// A callable that threads without the GIL may hold and let go.
 class Callback {
  public:
-  explicit Callback(nb::object callable)
-      : callable_(new nb::object(std::move(callable)), [](nb::object* object) {
+  /// @param unreadable of the items that it is called with.
+  Callback(nb::object callable, ItemErrors unreadable)
+      : unreadable_(std::move(unreadable)),
+        callable_(new nb::object(std::move(callable)), [](nb::object* object) {
           if (!nb::is_alive()) return;  // nobody is left to whom it could be given back
           const nb::gil_scoped_acquire acquire;
           delete object;
@@ -56,6 +68,7 @@ class Callback {
   void operator()(BatchReply reply) const {
     if (!nb::is_alive()) return;
     const nb::gil_scoped_acquire acquire;
+    if (!reply.error) put_errors(unreadable_, reply.items);
     try {
       if (reply.error) {
         (*callable_)(nb::none(), error_object(*reply.error));
@@ -68,6 +81,7 @@ class Callback {
   }
 
  private:
+  ItemErrors unreadable_;
   std::shared_ptr<nb::object> callable_;
 };
 
@@ -95,6 +109,7 @@ WeightTensors weight_tensors(const std::vector<TensorListing>& listings, nb::han
 /// Items with their plans, which both stay as they are.
 struct PlannedItems {
   std::vector<PlannedItem> items;
+  ItemErrors unreadable;
 
   [[nodiscard]] std::vector<std::optional<std::int64_t>> rows() const {
     std::vector<std::optional<std::int64_t>> rows;
@@ -140,11 +155,13 @@ class PythonEngine {
     EncodeOptions options = encode_options(dtype, on_error);
     options.enforce_eager = enforce_eager;
     options.use_cache = use_cache;
+    throw_first(planned.unreadable, options.on_error);
     std::vector<Embedding> embeddings;
     run_interruptibly(call, [&](std::stop_token stop) {
       options.bounds.stop = std::move(stop);
       embeddings = engine_->encode(planned.items, options);
     });
+    put_errors(planned.unreadable, embeddings);
     return embedding_list(std::move(embeddings));
   }
 
@@ -156,21 +173,23 @@ class PythonEngine {
     EncodeOptions options{.on_error = value_named(kOnError, on_error, "on_error"),
                           .enforce_eager = enforce_eager,
                           .use_cache = use_cache};
+    throw_first(planned.unreadable, options.on_error);
     std::vector<Embedding> embeddings;
     run_interruptibly(call, [&](std::stop_token stop) {
       options.bounds.stop = std::move(stop);
       embeddings = engine_->encode(planned.items, blocks, stream, options);
     });
+    put_errors(planned.unreadable, embeddings);
     return embedding_list(std::move(embeddings));
   }
 
   PlannedItems plan_items(const nb::list& images, const nb::list& videos, double fps,
                           const std::vector<std::string>& options) {
     const PreparedCall call(*this);
-    std::vector<MediaItem> items = items_of(images, videos, fps, options);
-    PlannedItems planned;
+    GivenItems given = items_of(images, videos, fps, options);
+    PlannedItems planned{.items = {}, .unreadable = std::move(given.unreadable)};
     run_interruptibly(call, [&](std::stop_token stop) {
-      planned.items = engine_->plan_items(std::move(items), {.stop = std::move(stop)});
+      planned.items = engine_->plan_items(std::move(given.items), {.stop = std::move(stop)});
     });
     return planned;
   }
@@ -179,11 +198,12 @@ class PythonEngine {
                        const std::vector<std::string>& kwargs, const std::string& dtype,
                        const std::string& on_error, nb::object done) {
     const PreparedCall call(*this);
-    std::vector<MediaItem> items = items_of(images, videos, fps, kwargs);
+    GivenItems given = items_of(images, videos, fps, kwargs);
     const EncodeOptions options = encode_options(dtype, on_error);
-    Callback callback(std::move(done));
+    throw_first(given.unreadable, options.on_error);
+    Callback callback(std::move(done), std::move(given.unreadable));
     const WithoutGil release(call);
-    return batcher().submit(std::move(items), options, std::move(callback)).number;
+    return batcher().submit(std::move(given.items), options, std::move(callback)).number;
   }
 
   bool cancel(std::uint64_t ticket) {
@@ -275,19 +295,18 @@ class PythonEngine {
   }
 
   /// @param kwargs MediaItem::mm_processor_kwargs of each; none: no item has any.
-  [[nodiscard]] std::vector<MediaItem> items_of(const nb::list& images, const nb::list& videos,
-                                                double fps,
-                                                const std::vector<std::string>& kwargs) const {
+  [[nodiscard]] GivenItems items_of(const nb::list& images, const nb::list& videos, double fps,
+                                    const std::vector<std::string>& kwargs) const {
     const MediaLimits& limits = options_.media.limits;
-    std::vector<MediaItem> items = media_items(images, Modality::kImage, fps, limits);
-    for (MediaItem& item : media_items(videos, Modality::kVideo, fps, limits)) {
-      items.push_back(std::move(item));
-    }
+    GivenItems given;
+    add_media_items(images, Modality::kImage, fps, limits, given);
+    add_media_items(videos, Modality::kVideo, fps, limits, given);
+    std::vector<MediaItem>& items = given.items;
     for (std::size_t i = 0; i < std::min(items.size(), kwargs.size()); ++i) {
       engine_->check_item_options(items[i].modality, kwargs[i]);
       items[i].mm_processor_kwargs = kwargs[i];
     }
-    return items;
+    return given;
   }
 
   static EncodeOptions encode_options(const std::string& dtype, const std::string& on_error) {

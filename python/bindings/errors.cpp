@@ -13,8 +13,6 @@ namespace nb = nanobind;
 namespace fovea::python {
 namespace {
 
-nb::object error_type() { return nb::module_::import_("fovea_encoder._error").attr("Error"); }
-
 void translate(const std::exception_ptr& thrown, void* /*unused*/) {
   try {
     std::rethrow_exception(thrown);
@@ -36,6 +34,8 @@ ErrorCode code_named(const std::string& name) {
 }
 
 }  // namespace
+
+nb::object error_type() { return nb::module_::import_("fovea_encoder._error").attr("Error"); }
 
 void translate_errors() { nb::register_exception_translator(translate); }
 

@@ -9,6 +9,9 @@ namespace fovea::python {
 /// Lets functions of the module throw fovea::Error: Python sees fovea.Error with its `code`.
 void translate_errors();
 
+/// The class fovea.Error. Needs the GIL.
+[[nodiscard]] nanobind::object error_type();
+
 /// The exception itself, an instance of fovea.Error. Needs the GIL.
 [[nodiscard]] nanobind::object error_object(const Error& error);
 

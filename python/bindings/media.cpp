@@ -20,6 +20,7 @@
 #include <string_view>
 #include <utility>
 
+#include "errors.h"
 #include "fovea/error.h"
 #include "paths.h"
 
@@ -371,16 +372,22 @@ MediaItem media_item(nb::handle object, const std::string& name, Modality modali
 
 }  // namespace
 
-std::vector<MediaItem> media_items(const nb::list& objects, Modality modality, double fps,
-                                   const MediaLimits& limits) {
+void add_media_items(const nb::list& objects, Modality modality, double fps,
+                     const MediaLimits& limits, GivenItems& given) {
   const std::string list = modality == Modality::kVideo ? "videos[" : "images[";
-  std::vector<MediaItem> items;
-  items.reserve(objects.size());
+  given.items.reserve(given.items.size() + objects.size());
+  std::size_t place = 0;
   for (const nb::handle object : objects) {
-    const std::string name = list + std::to_string(items.size()) + "]";
-    items.push_back(media_item(object, name, modality, fps, limits));
+    const std::string name = list + std::to_string(place++) + "]";
+    if (nb::isinstance(object, error_type())) {
+      const Error problem = error_from(object);
+      given.unreadable.emplace(given.items.size(),
+                               Error(problem.code(), name + ": " + problem.what()));
+      given.items.push_back({.modality = modality, .name = name, .source = EncodedBytes{}});
+    } else {
+      given.items.push_back(media_item(object, name, modality, fps, limits));
+    }
   }
-  return items;
 }
 
 void bind_media(nb::module_& module) {

@@ -1,5 +1,6 @@
 """Every kind of input gives the bits of the program."""
 
+import asyncio
 import io
 import os
 import pathlib
@@ -145,6 +146,51 @@ def test_a_pil_image_is_loaded_as_its_file_is(profile):
         encoded, opened = engine.encode([file, Image.open(io.BytesIO(file))])
         assert encoded.shape == opened.shape, name
         assert encoded._array().tobytes() == opened._array().tobytes(), name
+
+
+def unreadable_images():
+    """PIL images that open() takes, and load() does not."""
+    content = pathlib.Path(IMAGES[0]).read_bytes()
+    closed = Image.open(IMAGES[0])
+    closed.close()
+    return [Image.open(io.BytesIO(content[: len(content) // 2])), closed]
+
+
+def test_a_pil_image_that_cannot_be_read_is_an_error_of_its_item(engine, server):
+    with Client(server) as client:
+        known = {encode: encode(IMAGES[0])[0]._array().tobytes() for encode in (engine.encode, client.encode)}
+        for encode, rows in known.items():
+            first, *failed, last = encode([IMAGES[0], *unreadable_images(), IMAGES[0]], on_error="record")
+            for i, item in enumerate(failed, 1):
+                assert (item.name, item.error.code) == (f"images[{i}]", "corrupt_data")
+                assert str(item.error).startswith(f"images[{i}]: PIL cannot read it: ")
+            assert first._array().tobytes() == last._array().tobytes() == rows
+            with pytest.raises(fovea.Error, match=r"images\[1\]: PIL cannot read it") as raised:
+                encode([IMAGES[0], *unreadable_images()])
+            assert raised.value.code == "corrupt_data"
+
+
+def test_a_pil_image_that_cannot_be_read_is_planned_without_rows(engine):
+    (known,) = engine.encode(IMAGES[0])
+    planned = engine.plan_items([IMAGES[0], *unreadable_images()])
+    assert planned.rows == [len(known), None, None]
+    out = [numpy.zeros(known.shape, "f4") for _ in planned.rows]
+    items = engine.encode_into(planned, out=out, on_error="record")
+    assert [item.error is None for item in items] == [True, False, False]
+    assert out[0].tobytes() == known.numpy().tobytes() and not out[1].any()
+    with pytest.raises(fovea.Error, match=r"images\[1\]: PIL cannot read it"):
+        engine.encode_into(planned, out=out)
+
+
+def test_a_pil_image_that_cannot_be_read_fails_an_asynchronous_call(engine):
+    async def main():
+        first, *failed = await engine.encode_async([IMAGES[0], *unreadable_images()], on_error="record")
+        assert first.error is None
+        assert [str(item.error).partition(": ")[0] for item in failed] == ["images[1]", "images[2]"]
+        with pytest.raises(fovea.Error, match=r"images\[0\]: PIL cannot read it"):
+            await engine.encode_async(unreadable_images())
+
+    asyncio.run(main())
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from typing import Any, List, Tuple
 
+from ._error import Error
+
 _ORIENTATION = 0x0112
 # Modes with an alpha channel that a profile composites; vLLM since 0.24 adds tRNS, which Pillow
 # keeps in `info`.
@@ -39,15 +41,25 @@ def _rgb(image: Any, profile: str, background: Tuple[int, int, int]) -> Any:
     return image if image.mode == "RGB" else image.convert("RGB")
 
 
+def _pixels(image: Any, profile: str, background: Tuple[int, int, int]) -> Any:
+    """Bytes and shape of an image, which PIL may only read from its file now."""
+    try:
+        rgb = _rgb(image, profile, background)
+        return rgb.tobytes(), (rgb.height, rgb.width, 3)
+    except MemoryError:
+        raise
+    except Exception as problem:  # whatever a decoder says of bytes from outside
+        return Error(f"PIL cannot read it: {problem}", "corrupt_data")
+
+
 def prepare(items: List[Any], profile: str, background: Tuple[int, int, int]) -> List[Any]:
-    """PIL images become pixels, the one copy that they need; arrays that have only
-    `__array_interface__` go through numpy, which copies nothing."""
+    """PIL images become pixels, the one copy that they need, or an Error where they cannot be read;
+    arrays that have only `__array_interface__` go through numpy, which copies nothing."""
     pil = sys.modules.get("PIL.Image")
     prepared = []
     for item in items:
         if pil is not None and isinstance(item, pil.Image):
-            image = _rgb(item, profile, background)
-            item = (image.tobytes(), (image.height, image.width, 3))
+            item = _pixels(item, profile, background)
         elif hasattr(item, "__array_interface__") and not _is_array(item):
             import numpy
 

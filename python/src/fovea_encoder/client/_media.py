@@ -64,7 +64,10 @@ class Loader:
             _read(item)
         else:
             (source,) = prepare([source], self.profile, self.background)
-            _take(source, item)
+            if isinstance(source, Error):
+                item.error = Error(f"{item.name}: {source}", source.code)
+            else:
+                _take(source, item)
         return item
 
 
