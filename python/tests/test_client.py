@@ -212,6 +212,21 @@ def test_an_object_of_a_wrong_type_is_named(client, item):
         client.encode([IMAGES[0], item], on_error="record")
 
 
+def test_pixels_without_any_are_an_error_of_their_item(client):
+    """As they are for an engine."""
+    images = [numpy.zeros((0, 4, 3), numpy.uint8), Image.new("RGB", (0, 4)), numpy.zeros((4, 0, 3), numpy.uint8)]
+    videos = [numpy.zeros((0, 4, 4, 3), numpy.uint8)]
+    for item in client.encode(images, videos, on_error="record"):
+        assert item.error.code == "invalid_argument"
+        assert str(item.error).startswith(f"{item.name}: expected at least 1x1 pixels, got an array")
+    with pytest.raises(fovea.Error, match=r"images\[1\]: expected at least 1x1 pixels, got an array \[4, 0, 3\]"):
+        client.encode([IMAGES[0], images[1]])
+    (item,) = client.encode(numpy.zeros(0, numpy.uint8), on_error="record")
+    assert item.error.code == "invalid_argument"
+    with pytest.raises(TypeError, match=r"images\[0\]: expected a path"):
+        client.encode(numpy.zeros((0, 4), numpy.uint8))
+
+
 def test_element_types_have_short_names(client):
     for short, full in ("bf16", "bfloat16"), ("fp16", "float16"), ("f32", "float32"):
         (item,) = client.encode(IMAGES[0], dtype=short)

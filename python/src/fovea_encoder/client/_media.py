@@ -99,14 +99,16 @@ def _take(source: Any, item: Item) -> None:
     data, shape = _bytes_and_shape(source, item)
     if len(shape) == 1:
         item.file = data
-    elif item.modality == "image" and len(shape) == 3 and shape[2] == 3:
+    elif len(shape) != {"image": 3, "video": 4}[item.modality] or shape[-1] != 3:
+        raise _refusal(item, f"an array {list(shape)}")
+    elif 0 in shape:
+        item.error = Error(f"{item.name}: expected at least 1x1 pixels, got an array {list(shape)}", "invalid_argument")
+    elif item.modality == "image":
         item.file = png(data, shape[1], shape[0])
-    elif item.modality == "video" and len(shape) == 4 and shape[3] == 3 and shape[0] > 0:
+    else:
         size = len(data) // shape[0]
         pixels = (data[i * size : (i + 1) * size] for i in range(shape[0]))
         item.frames = [png(frame, shape[2], shape[1]) for frame in pixels]
-    else:
-        raise _refusal(item, f"an array {list(shape)}")
 
 
 def _bytes_and_shape(source: Any, item: Item) -> Tuple[memoryview, Tuple[int, ...]]:
@@ -120,6 +122,8 @@ def _bytes_and_shape(source: Any, item: Item) -> Tuple[memoryview, Tuple[int, ..
     if view.format not in ("B", "b", "c") or view.ndim == 0 or (view.format != "B" and view.ndim > 1):
         raise _refusal(item, f'an array of type "{view.format}"')
     shape = view.shape or ()
+    if 0 in shape:  # which cast() does not take
+        return memoryview(b""), shape
     return memoryview(view if view.contiguous and view.c_contiguous else view.tobytes()).cast("B"), shape
 
 
