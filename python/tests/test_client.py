@@ -8,6 +8,7 @@ import http.server
 import io
 import json
 import os
+import pathlib
 import socket
 import subprocess
 import sys
@@ -575,10 +576,26 @@ def test_a_host_with_several_addresses_that_do_not_answer_is_an_error_at_the_dea
     assert time.monotonic() - begin < 3
 
 
-@pytest.mark.parametrize("url", ["localhost:8080", "ftp://host", "http://", "unix:", "http://h/?a=b"])
+@pytest.mark.parametrize("url", ["localhost:8080", "ftp://host", "http://", "unix:", "http://h/?a=b", "http://h:0", "http://h:99999"])
 def test_a_url_that_is_none(connect, url):
-    with pytest.raises(ValueError, match="expected"):
+    with pytest.raises(ValueError, match="expected|Port out of range"):
         connect(url)
+
+
+@pytest.mark.parametrize("url", [None, 8080, b"http://host", pathlib.Path("/run/fovea.sock")])
+def test_a_url_is_text(connect, url):
+    with pytest.raises(TypeError, match="url: expected a str, got a "):
+        connect(url)
+
+
+def test_what_becomes_of_pil_images_is_checked_at_once(connect):
+    with pytest.raises(ValueError, match="media_profile: expected one of vllm, vllm-0.23, transformers, sglang, got"):
+        connect("http://host", media_profile="vLLM")
+    for colour in ((0, 0), (0, 0, 256), (0, 0, 0.5), "white"):
+        with pytest.raises(ValueError, match="rgba_background_color: expected three numbers from 0 to 255, got"):
+            connect("http://host", rgba_background_color=colour)
+    connect("http://host", rgba_background_color=[0, 128, 255], media_profile="sglang")
+    connect("http://host", rgba_background_color=numpy.array([0, 128, 255]))
 
 
 def test_a_url_with_a_password_is_refused_and_not_repeated(connect):

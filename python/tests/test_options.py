@@ -4,6 +4,7 @@ import pytest
 from conftest import load_engine
 
 import fovea_encoder as fovea
+from fovea_encoder._images import PROFILES
 from fovea_encoder._options import Options
 
 DEFAULTS = load_engine().options
@@ -64,5 +65,6 @@ def test_the_types_list_every_option():
 
 
 def test_enums_take_their_names_alone():
-    with pytest.raises(ValueError, match='media_profile: expected one of vllm, vllm-0.23, transformers, sglang, got "x"'):
+    assert PROFILES == ("vllm", "vllm-0.23", "transformers", "sglang")  # what clients take
+    with pytest.raises(ValueError, match=f'media_profile: expected one of {", ".join(PROFILES)}, got "x"'):
         load_engine(media_profile="x")

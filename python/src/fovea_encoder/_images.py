@@ -7,6 +7,8 @@ from typing import Any, List, Tuple
 
 from ._error import Error
 
+PROFILES = ("vllm", "vllm-0.23", "transformers", "sglang")
+
 _ORIENTATION = 0x0112
 # Modes with an alpha channel that a profile composites; vLLM since 0.24 adds tRNS, which Pillow
 # keeps in `info`.

@@ -33,10 +33,12 @@ class Address:
 
 
 def parse_address(url: str) -> Address:
+    if not isinstance(url, str):
+        raise TypeError(f"url: expected a str, got a {type(url).__name__}")
     parts = urllib.parse.urlsplit(url)
     if parts.scheme == "unix" and parts.path and not parts.netloc:
         return Address("unix", host="localhost", socket=parts.path, text=url)
-    if parts.scheme not in ("http", "https") or not parts.hostname or parts.query or parts.fragment:
+    if parts.scheme not in ("http", "https") or not parts.hostname or parts.port == 0 or parts.query or parts.fragment:
         raise ValueError(f'expected "http://host:port", "https://host" or "unix:/path", got "{url}"')
     if "@" in parts.netloc:
         raise ValueError("expected a URL without a user or a password: `api_key` is what servers are told")

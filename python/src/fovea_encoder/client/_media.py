@@ -8,11 +8,12 @@ import json
 import os
 import re
 import uuid
+from numbers import Integral
 from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
 
 from .. import _native
 from .._error import Error
-from .._images import as_list, prepare
+from .._images import PROFILES, as_list, prepare
 from ._http import Bytes, quoted
 from ._png import png
 
@@ -46,6 +47,14 @@ class Loader:
 
     profile: str
     background: Tuple[int, int, int]
+
+    def __post_init__(self) -> None:
+        if self.profile not in PROFILES:
+            raise ValueError(f'media_profile: expected one of {", ".join(PROFILES)}, got "{self.profile}"')
+        colour = self.background
+        if len(colour) != 3 or not all(isinstance(value, Integral) and 0 <= value <= 255 for value in colour):
+            raise ValueError(f"rgba_background_color: expected three numbers from 0 to 255, got {colour!r}")
+        object.__setattr__(self, "background", tuple(map(int, colour)))  # of numpy, perhaps
 
     def items(self, images: Any, videos: Any) -> Iterator[Item]:
         """Images, then videos, each read when it is asked for."""
