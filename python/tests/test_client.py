@@ -282,6 +282,9 @@ def test_published_rows_are_found_under_their_key(client, server):
     assert client.cached("another") is None
     assert client.cached_file("another") is None
     assert not client.is_cached("another")
+    for name in ("", ".", "..", "a/b", "../cache/a key-0"):
+        assert client.cached(name) is None
+        assert not client.is_cached(name)
 
 
 def test_a_unix_socket(connect, program, program_rows, tmp_path):

@@ -98,6 +98,8 @@ class Calls:
         return None if file is None else cached_rows(file, key)
 
     def cached_file(self, key: str, timeout: Optional[float]) -> Steps[Optional[Bytes]]:
+        if not _is_key(key):
+            return None
         path = "/v1/cache/" + urllib.parse.quote(key, safe="")
         response = yield from exchange(Request("GET", path, self._deadline(timeout)))
         if response.status == 200:
@@ -108,6 +110,8 @@ class Calls:
         return None
 
     def is_cached(self, key: str, timeout: Optional[float]) -> Steps[bool]:
+        if not _is_key(key):
+            return False
         path = "/v1/cache/" + urllib.parse.quote(key, safe="")
         response = yield from exchange(Request("HEAD", path, self._deadline(timeout)))
         if response.status not in (200, 404):
@@ -234,6 +238,12 @@ class ServerClient:
     def _open(self, ssl_context: Optional[ssl.SSLContext]) -> None:
         """Prepares connections. Connects to nothing."""
         raise NotImplementedError
+
+
+def _is_key(key: str) -> bool:
+    """Whether rows can be published under a name (docs/serving.md, uuid): the path of another would lead
+    elsewhere."""
+    return key not in ("", ".", "..") and "/" not in key
 
 
 def _settle(item: Item, error: Error, options: Options, results: Dict[int, Embedding]) -> None:
