@@ -412,6 +412,16 @@ def test_an_event_loop_makes_connections_of_its_own(callers):
     assert second == second_again
 
 
+def test_a_client_that_was_closed_connects_again(connect):
+    with Scripted(reply(200), reply(200)) as scripted:
+        client = connect(scripted.url)
+        for _ in range(2):
+            assert client.info() == {}
+            client.close()
+        client.close()
+        assert scripted.connections == 2
+
+
 def test_a_connection_that_was_closed_while_idle_is_made_again(connect):
     with Scripted(reply(200), reply(200), close_after_reply=True) as scripted:
         client = connect(scripted.url)

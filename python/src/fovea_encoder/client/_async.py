@@ -97,9 +97,10 @@ class AsyncClient(ServerClient):
         return await self._run(self._calls.is_cached(key, timeout))
 
     async def close(self) -> None:
-        """Closes all connections."""
-        if self._home is not None:
-            await self._connections().aclose()
+        """Closes all connections. A later call makes new ones."""
+        home, self._home = self._home, None
+        if home == (os.getpid(), asyncio.get_running_loop()):
+            await self._client.aclose()
 
     async def __aenter__(self) -> "AsyncClient":
         return self

@@ -160,7 +160,8 @@ class Client(ServerClient):
         return self._run(self._calls.lease(list(keys), timeout))
 
     def close(self) -> None:
-        """Closes connections that wait for the next call, and lets memory of the server go."""
+        """Closes connections that wait for the next call, and lets memory of the server go. A later call
+        makes new ones."""
         self._mappings.clear()
         with self._lock:
             idle, self._idle = self._idle, []
