@@ -422,6 +422,15 @@ def test_a_client_that_was_closed_connects_again(connect):
         assert scripted.connections == 2
 
 
+@pytest.mark.parametrize("timeout", [0, -1])
+def test_a_call_without_time_is_an_error_at_once(connect, timeout):
+    with Scripted() as nobody:
+        with pytest.raises(fovea.Error, match="no reply in time") as caught:
+            connect(nobody.url).info(timeout=timeout)
+    assert caught.value.code == "deadline"
+    assert nobody.connections == 0
+
+
 def test_a_connection_that_was_closed_while_idle_is_made_again(connect):
     with Scripted(reply(200), reply(200), close_after_reply=True) as scripted:
         client = connect(scripted.url)

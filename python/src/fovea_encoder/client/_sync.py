@@ -213,6 +213,8 @@ class Client(ServerClient):
 
     def _connect(self, request: Request) -> http.client.HTTPConnection:
         address = self._address
+        if request.remaining() <= 0:
+            raise took_too_long(address)
         connection: http.client.HTTPConnection
         if address.scheme == "unix":
             connection = _UnixConnection(address.socket)
