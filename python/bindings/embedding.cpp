@@ -171,6 +171,11 @@ int get_buffer(PyObject* self, Py_buffer* buffer, int flags) {
                     "the buffer protocol has no bfloat16: use torch(), or numpy() with ml_dtypes");
     return -1;
   }
+  if ((flags & PyBUF_F_CONTIGUOUS) == PyBUF_F_CONTIGUOUS && rows->shape[0] > 1 &&
+      rows->shape[1] > 1) {
+    PyErr_SetString(PyExc_BufferError, "the rows lie one after the other, not the columns");
+    return -1;
+  }
   static char format_float32[] = "f";
   static char format_float16[] = "e";
   const bool single = rows->item.dtype == RowDType::kFloat32;

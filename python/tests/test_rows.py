@@ -1,5 +1,6 @@
 """Rows go to other libraries without a copy."""
 
+import ctypes
 import gc
 import pickle
 import subprocess
@@ -32,6 +33,38 @@ def test_the_buffer_has_type_and_shape(engine):
     with memoryview(item) as view:
         assert (view.format, view.shape, view.itemsize) == ("f", item.shape, 4)
         assert view.tobytes() == item.numpy().tobytes()
+
+
+class Buffer(ctypes.Structure):
+    """Py_buffer."""
+
+    _fields_ = [
+        ("buf", ctypes.c_void_p),
+        ("obj", ctypes.c_void_p),
+        ("len", ctypes.c_ssize_t),
+        ("itemsize", ctypes.c_ssize_t),
+        ("readonly", ctypes.c_int),
+        ("ndim", ctypes.c_int),
+        ("format", ctypes.c_char_p),
+        ("shape", ctypes.POINTER(ctypes.c_ssize_t)),
+        ("strides", ctypes.POINTER(ctypes.c_ssize_t)),
+        ("suboffsets", ctypes.c_void_p),
+        ("internal", ctypes.c_void_p),
+    ]
+
+
+def test_the_buffer_has_no_columns_side_by_side(engine):
+    """Who asks for them reads them without a look at the strides."""
+    (item,) = engine.encode(IMAGES[0])
+    by_rows, by_columns, either = 0x38, 0x58, 0x98  # PyBUF_C_CONTIGUOUS and so on
+    buffer = Buffer()
+    get, release = ctypes.pythonapi.PyObject_GetBuffer, ctypes.pythonapi.PyBuffer_Release
+    for flags in (by_rows, either):
+        assert get(ctypes.py_object(item), ctypes.byref(buffer), flags) == 0
+        assert buffer.strides[:2] == [4 * item.shape[1], 4]
+        release(ctypes.byref(buffer))
+    with pytest.raises(BufferError, match="not the columns"):
+        get(ctypes.py_object(item), ctypes.byref(buffer), by_columns)
 
 
 def test_bfloat16_in_numpy_takes_ml_dtypes(engine):
