@@ -24,6 +24,15 @@ std::string variable(const char* name) {
   return value == nullptr ? "" : value;
 }
 
+/// The path in a variable. A "~" in front is $HOME, which no shell has put there in a Dockerfile.
+/// Source: huggingface_hub 2.4, constants.py (os.path.expanduser).
+std::string path_variable(const char* name) {
+  std::string path = variable(name);
+  const std::string home = variable("HOME");
+  if (!home.empty() && (path == "~" || path.starts_with("~/"))) path.replace(0, 1, home);
+  return path;
+}
+
 bool is_set(const char* name) {
   std::string value = variable(name);
   std::ranges::transform(value, value.begin(), [](char c) {
@@ -34,8 +43,8 @@ bool is_set(const char* name) {
 
 /// $HF_HOME, else where it is by default; empty without any of the variables.
 std::string hub_home() {
-  if (std::string home = variable("HF_HOME"); !home.empty()) return home;
-  if (const std::string caches = variable("XDG_CACHE_HOME"); !caches.empty()) {
+  if (std::string home = path_variable("HF_HOME"); !home.empty()) return home;
+  if (const std::string caches = path_variable("XDG_CACHE_HOME"); !caches.empty()) {
     return caches + "/huggingface";
   }
   const std::string home = variable("HOME");
@@ -73,7 +82,7 @@ bool is_base_16(std::string_view text) noexcept {
 Place place_of_environment() {
   Place place{.endpoint = variable("HF_ENDPOINT"),
               .token = {},
-              .token_file = variable("HF_TOKEN_PATH"),
+              .token_file = path_variable("HF_TOKEN_PATH"),
               .is_offline = is_set("HF_HUB_OFFLINE")};
   if (place.endpoint.empty()) place.endpoint = "https://huggingface.co";
   while (place.endpoint.ends_with('/')) place.endpoint.pop_back();
@@ -126,7 +135,7 @@ bool is_hub_name(std::string_view text) noexcept {
 }
 
 std::string hub_cache_dir() try {
-  if (std::string cache = hub::variable("HF_HUB_CACHE"); !cache.empty()) return cache;
+  if (std::string cache = hub::path_variable("HF_HUB_CACHE"); !cache.empty()) return cache;
   const std::string home = hub::hub_home();
   return home.empty() ? "" : home + "/hub";
 } catch (...) {

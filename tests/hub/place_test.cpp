@@ -95,6 +95,24 @@ TEST_F(HubPlace, FollowsTheVariablesOfItsLibraries) {
   EXPECT_THAT(hub_cache_dir(), StartsWith(std::getenv("HOME")));
 }
 
+TEST_F(HubPlace, ATildeInFrontOfAPathIsTheHome) {
+  const std::string home = std::getenv("HOME");
+  setenv("HF_HUB_CACHE", "~/caches/hub", 1);
+  EXPECT_EQ(hub_cache_dir(), home + "/caches/hub");
+  unsetenv("HF_HUB_CACHE");
+  setenv("HF_HOME", "~/caches", 1);
+  EXPECT_EQ(hub_cache_dir(), home + "/caches/hub");
+  EXPECT_EQ(place_of_environment().token_file, home + "/caches/token");
+  setenv("HF_TOKEN_PATH", "~/token", 1);
+  EXPECT_EQ(place_of_environment().token_file, home + "/token");
+  unsetenv("HF_TOKEN_PATH");
+  for (const char* other : {"~other/hub", "/caches/~/hub", "caches~"}) {
+    setenv("HF_HUB_CACHE", other, 1);
+    EXPECT_EQ(hub_cache_dir(), other);
+  }
+  unsetenv("HF_HUB_CACHE");
+}
+
 TEST_F(HubPlace, TheHubIsTheOneOfHuggingFaceOrOfTheVariable) {
   EXPECT_EQ(place_of_environment().endpoint, "https://huggingface.co");
   setenv("HF_ENDPOINT", "http://127.0.0.1:8080/hub/", 1);
