@@ -186,7 +186,7 @@ class PythonEngine {
   PlannedItems plan_items(const nb::list& images, const nb::list& videos, double fps,
                           const std::vector<std::string>& options) {
     const PreparedCall call(*this);
-    GivenItems given = items_of(images, videos, fps, options);
+    GivenItems given = items_of(call, images, videos, fps, options);
     PlannedItems planned{.items = {}, .unreadable = std::move(given.unreadable)};
     run_interruptibly(call, [&](std::stop_token stop) {
       planned.items = engine_->plan_items(std::move(given.items), {.stop = std::move(stop)});
@@ -198,7 +198,7 @@ class PythonEngine {
                        const std::vector<std::string>& kwargs, const std::string& dtype,
                        const std::string& on_error, nb::object done) {
     const PreparedCall call(*this);
-    GivenItems given = items_of(images, videos, fps, kwargs);
+    GivenItems given = items_of(call, images, videos, fps, kwargs);
     const EncodeOptions options = encode_options(dtype, on_error);
     throw_first(given.unreadable, options.on_error);
     Callback callback(std::move(done), std::move(given.unreadable));
@@ -295,12 +295,13 @@ class PythonEngine {
   }
 
   /// @param kwargs MediaItem::mm_processor_kwargs of each; none: no item has any.
-  [[nodiscard]] GivenItems items_of(const nb::list& images, const nb::list& videos, double fps,
+  [[nodiscard]] GivenItems items_of(const Call& call, const nb::list& images,
+                                    const nb::list& videos, double fps,
                                     const std::vector<std::string>& kwargs) const {
-    const MediaLimits& limits = options_.media.limits;
+    const Reading reading{.call = call, .limits = options_.media.limits, .fps = fps};
     GivenItems given;
-    add_media_items(images, Modality::kImage, fps, limits, given);
-    add_media_items(videos, Modality::kVideo, fps, limits, given);
+    add_media_items(images, Modality::kImage, reading, given);
+    add_media_items(videos, Modality::kVideo, reading, given);
     std::vector<MediaItem>& items = given.items;
     for (std::size_t i = 0; i < std::min(items.size(), kwargs.size()); ++i) {
       engine_->check_item_options(items[i].modality, kwargs[i]);

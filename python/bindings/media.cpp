@@ -148,15 +148,19 @@ bool is_contiguous(const Pixels& pixels) {
   return true;
 }
 
-void copy_axis(const Pixels& pixels, std::size_t axis, const std::uint8_t* from,
-               std::vector<std::uint8_t>& out) {
-  for (std::int64_t i = 0; i < pixels.shape[axis]; ++i, from += pixels.strides[axis]) {
-    if (axis + 1 == pixels.shape.size()) {
-      out.push_back(*from);
+/// Copies what lies behind `from` along the axis and those behind it. @return the end of the copy.
+std::uint8_t* copy_axis(const Pixels& pixels, std::size_t axis, const std::uint8_t* from,
+                        std::uint8_t* out) {
+  const std::int64_t stride = pixels.strides[axis];
+  const bool is_last = axis + 1 == pixels.shape.size();
+  for (std::int64_t i = 0; i < pixels.shape[axis]; ++i, from += stride) {
+    if (is_last) {
+      *out++ = *from;
     } else {
-      copy_axis(pixels, axis + 1, from, out);
+      out = copy_axis(pixels, axis + 1, from, out);
     }
   }
+  return out;
 }
 
 /// Most bytes that a copy of an array takes; 0: the size of its pixels alone says that encode()
@@ -183,10 +187,10 @@ std::int64_t most_copied(const Pixels& pixels, const std::string& name, Modality
 /// encode() refuses their size. @throws Error(kInvalidArgument) for another array whose copy would
 /// be larger than an encoded item.
 Pixels contiguous(Pixels pixels, const std::string& name, Modality modality,
-                  const MediaLimits& limits) {
+                  const Reading& reading) {
   const std::optional<std::int64_t> size = pixels.size();
   if (size == 0 || (size && is_contiguous(pixels))) return pixels;
-  const std::int64_t most = most_copied(pixels, name, modality, limits);
+  const std::int64_t most = most_copied(pixels, name, modality, reading.limits);
   const auto copy = std::make_shared<std::vector<std::uint8_t>>();
   if (most > 0) {
     if (!size || *size > most) {
@@ -194,8 +198,9 @@ Pixels contiguous(Pixels pixels, const std::string& name, Modality modality,
                   name + ": expected an array whose bytes lie one after the other, or of at most " +
                       std::to_string(most) + " bytes, got " + shape_text(pixels.shape));
     }
-    copy->reserve(static_cast<std::size_t>(*size));
-    copy_axis(pixels, 0, pixels.data, *copy);
+    const WithoutGil release(reading.call);
+    copy->resize(static_cast<std::size_t>(*size));
+    copy_axis(pixels, 0, pixels.data, copy->data());
   }
   pixels.data = copy->data();
   pixels.num_bytes = std::ssize(*copy);
@@ -204,10 +209,11 @@ Pixels contiguous(Pixels pixels, const std::string& name, Modality modality,
 }
 
 Pixels pixels_of(nb::handle object, const std::string& name, Modality modality,
-                 const MediaLimits& limits) {
+                 const Reading& reading) {
   if (nb::isinstance<nb::tuple>(object) && nb::len(object) == 2 &&
       PyObject_CheckBuffer(object[0].ptr()) != 0) {
-    Pixels pixels = contiguous(pixels_of_buffer(object[0], name, modality), name, modality, limits);
+    Pixels pixels =
+        contiguous(pixels_of_buffer(object[0], name, modality), name, modality, reading);
     const std::optional<std::int64_t> size = pixels.size();
     if (!nb::try_cast(object[1], pixels.shape) || pixels.size() != size) {
       refuse(name, modality, "bytes that do not fit their shape");
@@ -215,10 +221,10 @@ Pixels pixels_of(nb::handle object, const std::string& name, Modality modality,
     return pixels;
   }
   if (PyObject_CheckBuffer(object.ptr()) != 0) {
-    return contiguous(pixels_of_buffer(object, name, modality), name, modality, limits);
+    return contiguous(pixels_of_buffer(object, name, modality), name, modality, reading);
   }
   if (nb::hasattr(object, "__dlpack__")) {
-    return contiguous(pixels_of_dlpack(object, name, modality), name, modality, limits);
+    return contiguous(pixels_of_dlpack(object, name, modality), name, modality, reading);
   }
   refuse(name, modality, "a " + name_of_type(object));
 }
@@ -354,26 +360,26 @@ Patches patches_of(nb::handle values, nb::handle grid_thw, const StreamHandle& s
   return {pixel_block(std::move(block), {})};
 }
 
-MediaItem media_item(nb::handle object, const std::string& name, Modality modality, double fps,
-                     const MediaLimits& limits) {
+MediaItem media_item(nb::handle object, const std::string& name, Modality modality,
+                     const Reading& reading) {
   if (nb::isinstance<Patches>(object)) {
     MediaItem item = nb::cast<const Patches&>(object).item;
     item.modality = modality;
     item.name = name;
-    item.fps = fps;
+    item.fps = reading.fps;
     return item;
   }
   if (nb::isinstance<nb::str>(object) || nb::hasattr(object, "__fspath__")) {
     const std::string path = file_path(object);
-    return modality == Modality::kVideo ? video_at(path, fps) : image_file(path);
+    return modality == Modality::kVideo ? video_at(path, reading.fps) : image_file(path);
   }
-  return item_of_pixels(pixels_of(object, name, modality, limits), name, modality, fps);
+  return item_of_pixels(pixels_of(object, name, modality, reading), name, modality, reading.fps);
 }
 
 }  // namespace
 
-void add_media_items(const nb::list& objects, Modality modality, double fps,
-                     const MediaLimits& limits, GivenItems& given) {
+void add_media_items(const nb::list& objects, Modality modality, const Reading& reading,
+                     GivenItems& given) {
   const std::string list = modality == Modality::kVideo ? "videos[" : "images[";
   given.items.reserve(given.items.size() + objects.size());
   std::size_t place = 0;
@@ -385,7 +391,7 @@ void add_media_items(const nb::list& objects, Modality modality, double fps,
                                Error(problem.code(), name + ": " + problem.what()));
       given.items.push_back({.modality = modality, .name = name, .source = EncodedBytes{}});
     } else {
-      given.items.push_back(media_item(object, name, modality, fps, limits));
+      given.items.push_back(media_item(object, name, modality, reading));
     }
   }
 }

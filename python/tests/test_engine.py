@@ -118,6 +118,34 @@ def test_other_threads_run_during_a_call(engine):
     assert seen > 0
 
 
+def test_other_threads_run_while_an_array_is_copied(engine):
+    """A thread that waits for the GIL gets it from a call that lets go of it, and from no other here."""
+    steps, seen, ended = [], [], threading.Event()
+
+    class Path:
+        def __fspath__(self):
+            seen.append(len(steps))
+            return IMAGES[0]
+
+    def count():
+        while not ended.wait(0.0001):
+            steps.append(1)
+
+    array = numpy.zeros((6000, 6000, 3), numpy.uint8)[:, ::-1, ::-1]
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1000)
+    thread = threading.Thread(target=count)
+    try:
+        thread.start()
+        engine.plan_items([Path(), array, Path()])
+    finally:
+        sys.setswitchinterval(interval)
+        ended.set()
+        thread.join()
+    begin, end = seen
+    assert end > begin
+
+
 def test_async_calls_get_the_same_bits(engine):
     expected = bits(engine.encode(IMAGES))
 
