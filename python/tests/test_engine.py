@@ -203,6 +203,14 @@ def test_a_stream_keeps_the_order_and_its_window(engine, asynchronous):
     assert bits(asyncio.run(main())) == bits(engine.encode(IMAGES)) * 5
 
 
+@pytest.mark.parametrize("kind", [str, lambda path: pathlib.Path(path).read_bytes()], ids=["path", "bytes"])
+def test_a_stream_of_one_image_is_none_of_its_letters(engine, kind):
+    async def main():
+        return [item async for item in engine.stream(kind(IMAGES[0]))]
+
+    assert bits(asyncio.run(main())) == bits(engine.encode(IMAGES[0]))
+
+
 def test_a_stream_can_be_left(engine):
     async def main():
         stream = engine.stream(IMAGES * 20)

@@ -459,5 +459,5 @@ async def _each(items: Union[Iterable[Any], AsyncIterable[Any]]) -> AsyncIterato
         async for item in items:
             yield item
     else:
-        for item in items:
+        for item in [items] if isinstance(items, (str, bytes, bytearray, memoryview)) else items:
             yield item
