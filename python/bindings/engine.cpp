@@ -47,9 +47,11 @@ void throw_first(const ItemErrors& unreadable, OnError on_error) {
   if (on_error == OnError::kFail && !unreadable.empty()) throw Error(unreadable.begin()->second);
 }
 
-/// Returns the items with these errors in the place of those that they got for having no bytes.
+/// Puts errors of items that could not be read in the place of those that the engine found.
 void put_errors(const ItemErrors& unreadable, std::vector<Embedding>& embeddings) {
-  for (const auto& [place, error] : unreadable) embeddings[place].error = error;
+  for (const auto& [place, error] : unreadable) {
+    if (embeddings[place].error) embeddings[place].error = error;
+  }
 }
 
 /// A callable that threads without the GIL may hold and let go.

@@ -11,6 +11,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <filesystem>
 #include <iterator>
 #include <limits>
 #include <memory>
@@ -18,6 +19,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <system_error>
 #include <utility>
 
 #include "errors.h"
@@ -251,10 +253,16 @@ MediaItem item_of_pixels(Pixels pixels, const std::string& name, Modality modali
   return image_rgb(std::move(content), shape[1], shape[0], name);
 }
 
-/// As video_path(). What it refuses is left to the call that reads it, and is an error of its item.
-MediaItem video_at(const std::string& path, double fps) try {
+/// As video_path(). What it refuses is left to the call that reads it, and is an error of its item:
+/// a file may be there by then. Only a directory without frames has that error in `given`, because
+/// the call would take it for a file.
+MediaItem video_at(const std::string& path, double fps, GivenItems& given) try {
   return video_path(path, fps);
-} catch (const Error&) {
+} catch (const Error& problem) {
+  std::error_code ignored;
+  if (std::filesystem::is_directory(path, ignored)) {
+    given.unreadable.emplace(given.items.size(), problem);
+  }
   return {.modality = Modality::kVideo, .name = path, .fps = fps, .source = EncodedFile{path}};
 }
 
@@ -360,8 +368,9 @@ Patches patches_of(nb::handle values, nb::handle grid_thw, const StreamHandle& s
   return {pixel_block(std::move(block), {})};
 }
 
+/// The next item of `given`, to which its error goes.
 MediaItem media_item(nb::handle object, const std::string& name, Modality modality,
-                     const Reading& reading) {
+                     const Reading& reading, GivenItems& given) {
   if (nb::isinstance<Patches>(object)) {
     MediaItem item = nb::cast<const Patches&>(object).item;
     item.modality = modality;
@@ -371,7 +380,7 @@ MediaItem media_item(nb::handle object, const std::string& name, Modality modali
   }
   if (nb::isinstance<nb::str>(object) || nb::hasattr(object, "__fspath__")) {
     const std::string path = file_path(object);
-    return modality == Modality::kVideo ? video_at(path, reading.fps) : image_file(path);
+    return modality == Modality::kVideo ? video_at(path, reading.fps, given) : image_file(path);
   }
   return item_of_pixels(pixels_of(object, name, modality, reading), name, modality, reading.fps);
 }
@@ -391,7 +400,7 @@ void add_media_items(const nb::list& objects, Modality modality, const Reading& 
                                Error(problem.code(), name + ": " + problem.what()));
       given.items.push_back({.modality = modality, .name = name, .source = EncodedBytes{}});
     } else {
-      given.items.push_back(media_item(object, name, modality, reading));
+      given.items.push_back(media_item(object, name, modality, reading, given));
     }
   }
 }

@@ -14,7 +14,7 @@ namespace fovea::python {
 /// Errors of items, by their places in a call.
 using ItemErrors = std::map<std::size_t, Error>;
 
-/// Items of a call, and errors of those that could not be read before it, which have no bytes.
+/// Items of a call, and errors of those that could not be read before it.
 struct GivenItems {
   std::vector<MediaItem> items;
   ItemErrors unreadable;

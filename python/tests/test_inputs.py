@@ -289,10 +289,13 @@ def test_a_video_that_is_not_there_is_an_error_of_its_item(engine, tmp_path):
     items = engine.encode(videos=[missing, MODEL / "video_frames", empty], on_error="record")
     assert items[0].error.code == "not_found"
     assert str(missing) in str(items[0].error)
-    assert str(empty) in str(items[2].error)
+    assert items[2].error.code == "not_found"
+    assert f"{empty}: expected .jpg, .jpeg, .png" in str(items[2].error)
     assert items[1].error is None
     with pytest.raises(fovea.Error, match="none.mp4"):
         engine.encode(videos=missing)
+    with pytest.raises(fovea.Error, match="expected .jpg, .jpeg, .png"):
+        engine.encode(videos=empty)
 
 
 def test_the_images_of_a_folder_are_those_of_the_library(tmp_path):
