@@ -18,6 +18,7 @@ import pytest
 from conftest import IMAGES, MODEL, load_engine
 
 import fovea_encoder as fovea
+from fovea_encoder.client import Client
 
 
 def bits(items):
@@ -60,6 +61,43 @@ def test_unknown_words_are_refused(engine):
         load_engine(packing="best")
     with pytest.raises(ValueError, match="decode_deadline_ms: expected at least 0, got -1"):
         load_engine(decode_deadline_ms=-1)
+
+
+@pytest.mark.parametrize(
+    "name, wrong, message",
+    [
+        ("dtype", None, "a str, got a NoneType"),
+        ("dtype", numpy.float32, "a str, got a type"),
+        ("on_error", 1, "a str, got a int"),
+        ("use_cache", 1, "True or False, got a int"),
+        ("enforce_eager", "no", "True or False, got a str"),
+    ],
+)
+def test_an_argument_of_a_wrong_type_is_named(engine, server, name, wrong, message):
+    calls = [engine.encode, lambda images, **given: engine.encode_into(images, out=[], **given)]
+    if name in ("dtype", "on_error"):
+        calls.append(lambda images, **given: asyncio.run(engine.encode_async(images, **given)))
+    if name == "dtype":
+        del calls[1]
+    if name != "enforce_eager":
+        calls.append(Client(server).encode)
+    for call in calls:
+        with pytest.raises(TypeError, match=f"{name}: expected {message}"):
+            call(IMAGES[0], **{name: wrong})
+
+
+def test_a_number_of_a_wrong_type_is_named(engine):
+    async def stream():
+        return [item async for item in engine.stream(IMAGES, in_flight=1.5)]
+
+    with pytest.raises(TypeError, match="in_flight: expected a whole number, got a float"):
+        asyncio.run(stream())
+    for call in (lambda: engine.embed(IMAGES, batch_size="8"), lambda: Client("http://host", batch_size="8")):
+        with pytest.raises(TypeError, match="batch_size: expected a whole number, got a str"):
+            call()
+    for call in (lambda: fovea.pull_model("a/b", 5), lambda: fovea.Engine.from_pretrained("a/b", revision=5)):
+        with pytest.raises(TypeError, match="revision: expected a str, got a int"):
+            call()
 
 
 def test_options_reach_the_engine():

@@ -4,9 +4,11 @@ import atexit
 import json
 import os
 import weakref
+from numbers import Integral
 from typing import TYPE_CHECKING, Any, AsyncIterable, AsyncIterator, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Union
 
 from . import _native
+from ._arguments import check_type
 from ._hub import model_directory
 from ._images import as_list, prepare
 from ._numbers import frame_rate, item_sizes
@@ -183,6 +185,8 @@ class Engine:
         stream, and the host does not wait for them. Where an item tells its rows only when it is
         decoded, a video in a container, all rows of the call pass through host memory.
         """
+        check_type(str, dtype=dtype, on_error=on_error)
+        check_type(bool, enforce_eager=enforce_eager, use_cache=use_cache)
         planned = self.plan_items(
             images, videos, fps=fps, mm_processor_kwargs=mm_processor_kwargs, media_io_kwargs=media_io_kwargs
         )
@@ -233,6 +237,8 @@ class Engine:
         little room is an error of its item. If the call raises, `out` holds anything and is the
         caller's again.
         """
+        check_type(str, on_error=on_error)
+        check_type(bool, enforce_eager=enforce_eager, use_cache=use_cache)
         planned = self.plan_items(
             images, videos, fps=fps, mm_processor_kwargs=mm_processor_kwargs, media_io_kwargs=media_io_kwargs
         )
@@ -271,6 +277,7 @@ class Engine:
         }
         if pooling not in poolings:
             raise ValueError(f'pooling: expected one of {", ".join(poolings)}, got "{pooling}"')
+        check_type(Integral, batch_size=batch_size)
         if batch_size < 1:
             raise ValueError(f"batch_size: expected at least 1, got {batch_size}")
         columns = {"main": self.hidden, "concat": self.width}.get(deepstack)
@@ -310,6 +317,7 @@ class Engine:
         the task cancels its request; too many at a time are an Error "unavailable"."""
         import asyncio  # here, because it takes longer to import than the rest of the package
 
+        check_type(str, dtype=dtype, on_error=on_error)
         loop = asyncio.get_running_loop()
         future: "asyncio.Future[List[_native.Embedding]]" = loop.create_future()
 
@@ -348,6 +356,7 @@ class Engine:
         are taken from the iterable ahead of what was handed out."""
         import asyncio
 
+        check_type(Integral, in_flight=in_flight)
         if in_flight < 1:
             raise ValueError(f"in_flight: expected at least 1, got {in_flight}")
         waiting: "List[asyncio.Task[List[_native.Embedding]]]" = []

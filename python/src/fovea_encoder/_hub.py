@@ -5,6 +5,7 @@ import os
 from typing import Callable, Optional, Union
 
 from . import _native
+from ._arguments import check_type
 from ._error import Error
 
 MAIN_REVISION = "main"
@@ -25,6 +26,7 @@ def pull_model(
     `progress` is called as progress(file, done bytes, all bytes) some times a second. The hub, its
     cache and a token are those of HF_ENDPOINT, HF_HUB_CACHE, HF_HOME and HF_TOKEN.
     """
+    check_type(str, name=name, revision=revision)
     return _native.pull_model(name, revision, "" if output is None else os.fspath(output), progress)
 
 
@@ -37,6 +39,7 @@ def model_directory(path: "Union[str, os.PathLike[str]]", download: bool, revisi
             raise Error(f"{option}: expected a name on the hub, <organisation>/<name>, got {text!r}", "invalid_argument")
         return text
     wanted = MAIN_REVISION if revision is None else revision
+    check_type(str, revision=wanted)
     found = _native.find_on_disk(text, wanted)
     if download:
         try:

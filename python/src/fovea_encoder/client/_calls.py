@@ -8,8 +8,10 @@ import re
 import ssl
 import time
 import urllib.parse
+from numbers import Integral
 from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple
 
+from .._arguments import check_type
 from .._error import Error
 from .._native import Embedding, failed_embedding, row_dtype
 from .._numbers import frame_rate, item_sizes
@@ -38,6 +40,8 @@ class Options:
     use_cache: bool
 
     def __post_init__(self) -> None:
+        check_type(str, dtype=self.dtype, on_error=self.on_error)
+        check_type(bool, use_cache=self.use_cache)
         if self.dtype != "auto":
             object.__setattr__(self, "dtype", row_dtype(self.dtype))  # of an alias the full name
         object.__setattr__(self, "fps", frame_rate(self.fps))
@@ -54,6 +58,7 @@ class Calls:
     def __init__(
         self, address: Address, loader: Loader, model: Optional[str], timeout: float, batch_size: int
     ) -> None:
+        check_type(Integral, batch_size=batch_size)
         if batch_size < 1:
             raise ValueError(f"batch_size: expected at least 1, got {batch_size}")
         self.address = address
