@@ -109,17 +109,34 @@ void check_shape(const std::vector<std::int64_t>& shape, const std::string& name
   refuse(name, modality, "an array " + shape_text(shape));
 }
 
+/// The type of elements. ctypes puts the order of their bytes in front, also of single ones.
+std::string_view element_format(const Py_buffer& view) {
+  std::string_view format = view.format == nullptr ? "B" : view.format;
+  if (format.size() > 1 && std::string_view("@=<>!").find(format.front()) != format.npos) {
+    format.remove_prefix(1);
+  }
+  return format;
+}
+
+/// Strides of single bytes, which ctypes leaves out where they lie one after the other.
+std::vector<std::int64_t> byte_strides(const Py_buffer& view) {
+  if (view.strides != nullptr) return {view.strides, view.strides + view.ndim};
+  std::vector<std::int64_t> strides(static_cast<std::size_t>(view.ndim), 1);
+  for (std::size_t i = strides.size(); i-- > 1;) strides[i - 1] = strides[i] * view.shape[i];
+  return strides;
+}
+
 Pixels pixels_of_buffer(nb::handle object, const std::string& name, Modality modality) {
   const auto held = std::make_shared<const HeldBuffer>(object);
   const Py_buffer& view = held->view();
-  const std::string_view format = view.format == nullptr ? "B" : view.format;
+  const std::string_view format = element_format(view);
   const bool bytes = view.ndim == 1 && (format == "b" || format == "c");
   if (view.itemsize != 1 || (format != "B" && !bytes)) {
     refuse(name, modality, "an array of type \"" + std::string(format) + "\"");
   }
   return {.data = static_cast<const std::uint8_t*>(view.buf),
           .shape = {view.shape, view.shape + view.ndim},
-          .strides = {view.strides, view.strides + view.ndim},
+          .strides = byte_strides(view),
           .owner = held};
 }
 

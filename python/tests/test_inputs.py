@@ -1,7 +1,9 @@
 """Every kind of input gives the bits of the program."""
 
 import asyncio
+import ctypes
 import io
+import multiprocessing
 import os
 import pathlib
 import resource
@@ -215,6 +217,33 @@ def test_a_pil_image_that_cannot_be_read_fails_an_asynchronous_call(engine):
 def test_a_wrong_type_names_its_item(engine, wrong, on_error):
     with pytest.raises(TypeError, match=r"images\[1\]: expected a path"):
         engine.encode([IMAGES[0], wrong], on_error=on_error)
+
+
+def ctypes_array(content, *shape):
+    kind = ctypes.c_uint8
+    for extent in reversed(shape or (len(content),)):
+        kind *= extent
+    return kind.from_buffer_copy(content)
+
+
+def test_arrays_of_ctypes_are_arrays(engine, server):
+    """Cameras and shared memory have them."""
+    content = pathlib.Path(IMAGES[0]).read_bytes()
+    image, video = pixels(IMAGES[0]), numpy.stack([pixels(path) for path in FRAMES])
+    given = [
+        ctypes_array(content),
+        (ctypes.c_char * len(content)).from_buffer_copy(content),
+        multiprocessing.RawArray("B", content),
+        ctypes_array(image.tobytes(), *image.shape),
+    ]
+    with Client(server) as client:
+        for encode in (engine.encode, client.encode):
+            *images, frames = encode(given, ctypes_array(video.tobytes(), *video.shape))
+            (known,), (known_video,) = encode(IMAGES[0]), encode(videos=video)
+            assert {item._array().tobytes() for item in images} == {known._array().tobytes()}
+            assert frames._array().tobytes() == known_video._array().tobytes()
+            with pytest.raises(TypeError, match=r"images\[0\]: expected a path"):
+                encode((ctypes.c_uint16 * 12)())
 
 
 @pytest.mark.parametrize("on_error", ["raise", "record"])

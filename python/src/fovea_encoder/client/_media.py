@@ -128,12 +128,14 @@ def _bytes_and_shape(source: Any, item: Item) -> Tuple[memoryview, Tuple[int, ..
         view = memoryview(source)
     except TypeError:
         view = _view_of_tensor(source, item)
-    if view.format not in ("B", "b", "c") or view.ndim == 0 or (view.format != "B" and view.ndim > 1):
+    kind = view.format.lstrip("@=<>!")  # which ctypes puts in front
+    if kind not in ("B", "b", "c") or view.ndim == 0 or (kind != "B" and view.ndim > 1):
         raise _refusal(item, f'an array of type "{view.format}"')
     shape = view.shape or ()
     if 0 in shape:  # which cast() does not take
         return memoryview(b""), shape
-    return memoryview(view if view.contiguous and view.c_contiguous else view.tobytes()).cast("B"), shape
+    is_plain = view.c_contiguous and kind == view.format  # what cast() takes
+    return memoryview(view if is_plain else view.tobytes()).cast("B"), shape
 
 
 def _view_of_tensor(source: Any, item: Item) -> memoryview:
