@@ -410,6 +410,7 @@ void add_media_items(const nb::list& objects, Modality modality, const Reading& 
   given.items.reserve(given.items.size() + objects.size());
   std::size_t place = 0;
   for (const nb::handle object : objects) {
+    if (PyErr_CheckSignals() != 0) throw nb::python_error();  // copies of many arrays take long
     const std::string name = list + std::to_string(place++) + "]";
     if (nb::isinstance(object, error_type())) {
       const Error problem = error_from(object);

@@ -287,6 +287,24 @@ def test_ctrl_c_ends_a_call_and_leaves_a_usable_engine():
         process.kill()
 
 
+def test_ctrl_c_ends_a_call_that_copies_arrays():
+    """The signal comes with the first of fifty copies, of 12 MB each: not all of them are made."""
+    script = f"""
+import numpy, resource, signal, fovea_encoder as fovea
+signal.signal(signal.SIGALRM, signal.default_int_handler)
+engine = fovea.Engine.from_pretrained({str(MODEL)!r}, device="cpu", threads=1)
+array = numpy.zeros((2000, 2000, 3), numpy.uint8)[:, ::-1]
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+signal.setitimer(signal.ITIMER_REAL, 0.001)
+try:
+    engine.plan_items([array] * 50)
+except KeyboardInterrupt:
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 300 << 10)
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "True\n", "")
+
+
 @pytest.mark.parametrize("repetitions", [1, 50000])
 def test_a_process_ends_while_its_daemon_threads_encode(repetitions):
     script = f"""
