@@ -61,15 +61,14 @@ class Callback {
   Callback(nb::object callable, ItemErrors unreadable)
       : unreadable_(std::move(unreadable)),
         callable_(new nb::object(std::move(callable)), [](nb::object* object) {
-          if (!nb::is_alive()) return;  // nobody is left to whom it could be given back
-          const nb::gil_scoped_acquire acquire;
-          delete object;
+          const AnyGil gil;
+          if (gil) delete object;  // else it goes with the process
         }) {}
 
   /// Calls it with the items, or with the error.
   void operator()(BatchReply reply) const {
-    if (!nb::is_alive()) return;
-    const nb::gil_scoped_acquire acquire;
+    const AnyGil gil;
+    if (!gil) return;
     if (!reply.error) put_errors(unreadable_, reply.items);
     try {
       if (reply.error) {
@@ -146,7 +145,8 @@ class PythonEngine {
       static_cast<void>(engine_.release());
       return;
     }
-    const nb::gil_scoped_release release;
+    const Call call;  // of the thread that lets go of the last reference, whichever that is
+    const WithoutGil release(call);
     batcher_.reset();
     engine_.reset();
   }

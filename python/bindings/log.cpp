@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "paths.h"
+#include "signals.h"
 
 namespace nb = nanobind;
 
@@ -35,8 +36,9 @@ bool PythonLog::wants(LogLevel level) const noexcept {
 }
 
 void PythonLog::write(LogLevel level, std::string_view line) {
-  if (!wants(level) || !nb::is_alive()) return;
-  const nb::gil_scoped_acquire acquire;
+  if (!wants(level)) return;
+  const AnyGil gil;
+  if (!gil) return;
   try {
     logger_.attr("log")(python_level(level), "%s", printable_text(line));
   } catch (nb::python_error& error) {  // of a handler; a sink must not throw

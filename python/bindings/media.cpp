@@ -59,9 +59,8 @@ class HeldBuffer {
   HeldBuffer(const HeldBuffer&) = delete;
   HeldBuffer& operator=(const HeldBuffer&) = delete;
   ~HeldBuffer() {
-    if (!nb::is_alive()) return;
-    const nb::gil_scoped_acquire acquire;
-    PyBuffer_Release(&view_);
+    const AnyGil gil;
+    if (gil) PyBuffer_Release(&view_);
   }
   [[nodiscard]] const Py_buffer& view() const noexcept { return view_; }
 
@@ -71,14 +70,19 @@ class HeldBuffer {
 
 /// An array of DLPack, likewise.
 struct HeldArray {
-  nb::ndarray<nb::ro> array;
+  std::unique_ptr<nb::ndarray<nb::ro>> array;
 
-  explicit HeldArray(nb::ndarray<nb::ro> held) : array(std::move(held)) {}
+  explicit HeldArray(nb::ndarray<nb::ro> held)
+      : array(std::make_unique<nb::ndarray<nb::ro>>(std::move(held))) {}
   HeldArray(const HeldArray&) = delete;
   HeldArray& operator=(const HeldArray&) = delete;
   ~HeldArray() {
-    const nb::gil_scoped_acquire acquire;
-    array = {};
+    const AnyGil gil;
+    if (gil) {
+      array.reset();
+    } else {
+      static_cast<void>(array.release());  // it goes with the process
+    }
   }
 };
 

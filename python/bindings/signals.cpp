@@ -33,7 +33,8 @@ struct Calls {
 
 namespace {
 
-/// Needs the GIL. A forked process has none of the calls of the other.
+/// Needs the GIL until the first call of the process. A forked one has none of the calls of the
+/// other.
 std::shared_ptr<Calls> calls_of_process() {
   static auto calls = std::make_shared<Calls>();
   if (calls->process != getpid()) calls = std::make_shared<Calls>();
@@ -87,6 +88,25 @@ WithoutGil::~WithoutGil() {
   }
   lock.unlock();
   PyEval_RestoreThread(thread_);  // end_calls() waits for this call
+}
+
+AnyGil::AnyGil() {
+  if (!nb::is_alive()) return;
+  std::shared_ptr<Calls> calls = calls_of_process();
+  {
+    const std::lock_guard lock(calls->mutex);
+    if (!calls->may_go_on()) return;
+    ++calls->running;
+  }
+  state_ = PyGILState_Ensure();  // end_calls() waits for this
+  calls_ = std::move(calls);
+}
+
+AnyGil::~AnyGil() {
+  if (!calls_) return;
+  PyGILState_Release(state_);
+  const std::lock_guard lock(calls_->mutex);
+  calls_->leave();
 }
 
 void end_calls() {

@@ -42,6 +42,22 @@ class WithoutGil {
   PyThreadState* thread_;
 };
 
+/// The GIL, for any thread and at any time, also where it has it already. There is none when the
+/// interpreter is ending, but for the thread that ends it, which waits for those that have it.
+class AnyGil {
+ public:
+  AnyGil();
+  ~AnyGil();
+  AnyGil(const AnyGil&) = delete;
+  AnyGil& operator=(const AnyGil&) = delete;
+
+  [[nodiscard]] explicit operator bool() const noexcept { return calls_ != nullptr; }
+
+ private:
+  std::shared_ptr<Calls> calls_;
+  PyGILState_STATE state_{};
+};
+
 /// Stops the calls of other threads, and returns when none is left, or after 10 s; needs the GIL.
 /// The calling thread is the one that ends the interpreter.
 void end_calls();

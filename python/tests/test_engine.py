@@ -322,6 +322,29 @@ print("ends")
     assert (done.returncode, done.stdout, done.stderr) == (0, "ends\n", "")
 
 
+@pytest.mark.parametrize("repetition", range(3))
+def test_a_process_ends_while_its_daemon_threads_make_engines(repetition):
+    """Engines of which the end knows nothing, with replies on their way, and some that are just let go of;
+    three times, because it depends on the moment."""
+    script = f"""
+import asyncio, threading, time, fovea_encoder as fovea
+def encode():
+    while True:
+        engine = fovea.Engine.from_pretrained({str(MODEL)!r}, device="cpu", threads=1)
+        try:
+            asyncio.run(engine.encode_async({IMAGES!r}))
+        except fovea.Error as error:
+            assert error.code == "cancelled", error
+        del engine
+for _ in range(3):
+    threading.Thread(target=encode, daemon=True).start()
+time.sleep(0.5)
+print("ends")
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "ends\n", "")
+
+
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")
 def test_an_engine_does_not_survive_a_fork(engine):
     read, write = os.pipe()
