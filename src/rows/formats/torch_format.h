@@ -12,7 +12,6 @@ inline constexpr std::string_view kLocalMagic{"PK\x03\x04", 4};
 inline constexpr std::string_view kCentralMagic{"PK\x01\x02", 4};
 inline constexpr std::string_view kEndMagic{"PK\x05\x06", 4};
 inline constexpr std::size_t kLocalBytes = 30;
-inline constexpr std::size_t kCentralBytes = 46;
 inline constexpr std::size_t kEndBytes = 22;
 
 struct Storage {
