@@ -20,7 +20,9 @@ struct UsageCase {
   const char* part;  ///< of the complaint
 };
 
-void PrintTo(const UsageCase& usage, std::ostream* stream) { *stream << usage.name; }
+void PrintTo(const UsageCase& usage, std::ostream* stream) {  // NOLINT: GoogleTest looks for it
+  *stream << usage.name;
+}
 
 class Usage : public ::testing::TestWithParam<UsageCase> {};
 
@@ -193,7 +195,7 @@ TEST(Help, ExplainsEveryVerbWithAnExample) {
   for (std::vector<std::string> arguments : verbs) {
     std::string call = "fovea";
     for (const std::string& verb : arguments) call += " " + verb;
-    arguments.push_back("--help");
+    arguments.emplace_back("--help");
     const ProgramResult result = run_fovea(arguments);
     expect_success(result);
     EXPECT_THAT(result.out, HasSubstr("Usage: " + call + " "));
