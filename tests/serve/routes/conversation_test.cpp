@@ -5,6 +5,7 @@
 
 #include <deque>
 
+#include "core/check.h"
 #include "serve/api_error.h"
 
 namespace fovea::serve {
@@ -111,10 +112,10 @@ TEST(ParseConversation, TakesOptionsOfItemsBesideThemAndInTheirUrl) {
       const auto option = [&](const std::string& content) {
         return parts(content.c_str())[0].reference.options.at(name);
       };
-      const ItemOption beside = option(start + R"(": {"url": "data:a"}, )" + member + "}]");
+      const ItemOption beside = option(cat(start, R"(": {"url": "data:a"}, )", member, "}]"));
       EXPECT_EQ(beside.json, "64");
       EXPECT_EQ(beside.param, where + name);
-      const ItemOption inside = option(start + R"(": {"url": "data:a", )" + member + "}}]");
+      const ItemOption inside = option(cat(start, R"(": {"url": "data:a", )", member, "}}]"));
       EXPECT_EQ(inside.param, where + type + "." + name);
     }
   }

@@ -14,15 +14,15 @@ namespace {
 
 using test::expect_usage_error;
 
-constexpr ItemSize kImage{64, 32, 1};
-constexpr ItemSize kVideo{64, 32, 4};
+const ItemSize kImage{64, 32, 1};
+const ItemSize kVideo{64, 32, 4};
 
 /// Requests of one sampler.
 std::vector<std::vector<ItemSize>> requests_of(const SamplingOptions& options, int count) {
   const ItemSampler sampler(options);
   Random random(0);
-  std::vector<std::vector<ItemSize>> requests;
-  for (int i = 0; i < count; ++i) requests.push_back(sampler.request(random));
+  std::vector<std::vector<ItemSize>> requests(static_cast<std::size_t>(count));
+  std::ranges::generate(requests, [&] { return sampler.request(random); });
   return requests;
 }
 
