@@ -53,11 +53,13 @@ class FairMutex {
     }
     turn_.notify_all();
   }
-  /// Number of threads that are waiting for their turn.
-  [[nodiscard]] std::size_t num_waiting() const {
+  /// Number of threads that are waiting for their turn. @param least_work that they have.
+  [[nodiscard]] std::size_t num_waiting(std::int64_t least_work = 0) const {
     const std::lock_guard lock(mutex_);
     std::size_t count = 0;
-    for (const Waiter* one = first_; one != nullptr; one = one->behind) ++count;
+    for (const Waiter* one = first_; one != nullptr; one = one->behind) {
+      if (one->work >= least_work) ++count;
+    }
     return count;
   }
 

@@ -77,7 +77,7 @@ PackingPolicy GraphManager::packing() const noexcept { return impl_->options.pac
 
 const GraphConfig& GraphManager::config() const noexcept { return impl_->config; }
 
-std::size_t GraphManager::num_waiting() const { return impl_->runners.mutex.num_waiting(); }
+std::size_t GraphManager::num_waiting() const { return impl_->runners.mutex.num_waiting(1); }
 
 void GraphManager::fill_memory_with_nan() {
   const std::lock_guard lock(impl_->runners.mutex);

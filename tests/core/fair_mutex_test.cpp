@@ -105,6 +105,22 @@ TEST(FairMutex, WhoStopsWaitingLeavesTheQueue) {
   EXPECT_TRUE(entered);
 }
 
+TEST(FairMutex, CountsThoseWhoWaitWithWork) {
+  FairMutex mutex;
+  mutex.lock();
+  std::vector<std::jthread> threads;
+  for (const int work : {0, 3, 1}) {
+    threads.emplace_back([&mutex, work] {
+      mutex.lock(work);
+      mutex.unlock();
+    });
+  }
+  while (mutex.num_waiting() != 3) std::this_thread::yield();
+  EXPECT_EQ(mutex.num_waiting(1), 2u);
+  EXPECT_EQ(mutex.num_waiting(4), 0u);
+  mutex.unlock();
+}
+
 TEST(FairMutex, WaitingEndsAtTheDeadline) {
   FairMutex mutex;
   mutex.lock();

@@ -114,7 +114,7 @@ class FOVEA_API GraphManager {
   /// Counters since construction, and the graphs there are now. Like memory() and captured_keys(),
   /// waits for a run between two sub-batches.
   [[nodiscard]] Stats stats() const;
-  /// Number of threads that wait for their turn.
+  /// Number of calls that wait for their turn; work in the background does not count.
   [[nodiscard]] std::size_t num_waiting() const;
   /// What the graphs and eager runs of this manager hold now, on the device but for `host`; weights
   /// and what the caller owns are not counted.
