@@ -107,14 +107,16 @@ TEST(FairMutex, WhoStopsWaitingLeavesTheQueue) {
 
 TEST(FairMutex, CountsThoseWhoWaitWithWork) {
   FairMutex mutex;
-  mutex.lock();
-  std::vector<std::jthread> threads;
-  for (const int work : {0, 3, 1}) {
-    threads.emplace_back([&mutex, work] {
+  const auto wait_with = [&mutex](std::int64_t work) {
+    return std::jthread([&mutex, work] {
       mutex.lock(work);
       mutex.unlock();
     });
-  }
+  };
+  mutex.lock();
+  const std::jthread none = wait_with(0);
+  const std::jthread large = wait_with(3);
+  const std::jthread small = wait_with(1);
   while (mutex.num_waiting() != 3) std::this_thread::yield();
   EXPECT_EQ(mutex.num_waiting(1), 2u);
   EXPECT_EQ(mutex.num_waiting(4), 0u);
@@ -136,8 +138,10 @@ TEST(FairMutex, WaitingEndsAtTheDeadline) {
 TEST(FairMutex, OnlyOneThreadIsInside) {
   FairMutex mutex;
   int count = 0;
+  constexpr std::size_t kThreads = 4;
   std::vector<std::thread> threads;
-  for (int i = 0; i < 4; ++i) {
+  threads.reserve(kThreads);
+  for (std::size_t i = 0; i < kThreads; ++i) {
     threads.emplace_back([&] {
       for (int j = 0; j < 1000; ++j) {
         const std::lock_guard lock(mutex);
