@@ -1,6 +1,8 @@
 #pragma once
 
+#include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 
@@ -25,5 +27,8 @@ struct MediaIo {
 /// be honoured; both begin with the path of the member, "NAME: video.num_frames: ".
 [[nodiscard]] FOVEA_API MediaIo read_media_io_kwargs(std::string_view json, const std::string& name,
                                                      const MediaOptions& media = {});
+
+/// Whether bytes begin as an image of a format that is known, whether or not this build reads it.
+[[nodiscard]] FOVEA_API bool begins_as_image(std::span<const std::uint8_t> bytes) noexcept;
 
 }  // namespace fovea

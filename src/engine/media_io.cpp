@@ -1,9 +1,10 @@
-// media_io_kwargs of vLLM: what of them an item can have, and what it cannot.
+// media_io_kwargs of vLLM: what of them an item can have, and what it cannot. And what bytes are.
 #include "fovea/media_io.h"
 
 #include "core/check.h"
 #include "core/json.h"
 #include "core/json_writer.h"
+#include "media/decode_image.h"
 
 namespace fovea {
 namespace {
@@ -69,6 +70,10 @@ MediaIo read_media_io_kwargs(std::string_view json, const std::string& name,
     if (error.code() != ErrorCode::kCorruptData) throw;
     throw Error(ErrorCode::kInvalidArgument, error.what());
   }
+}
+
+bool begins_as_image(std::span<const std::uint8_t> bytes) noexcept {
+  return media::find_image_format(bytes).has_value();
 }
 
 }  // namespace fovea

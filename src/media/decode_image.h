@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -12,6 +13,9 @@
 namespace fovea::media {
 
 enum class ImageFormat : std::uint8_t { kJpeg, kPng, kWebp, kBmp, kGif, kTiff, kAvif, kHeic };
+
+/// The format that the first bytes of a file are those of; absent: it is no image.
+[[nodiscard]] std::optional<ImageFormat> find_image_format(std::span<const std::uint8_t> bytes);
 
 /// Tells the format from the first bytes of a file, never from its name.
 /// @param name of the image, for messages.

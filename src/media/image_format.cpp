@@ -33,6 +33,12 @@ constexpr std::array kForeign = {
     Signature{0, "<svg"sv, "SVG"sv},
 };
 
+/// The bytes in which a signature stands.
+std::string_view head_of(Bytes file) {
+  constexpr std::size_t kLongestMagic = 12;
+  return text_of(file.first(std::min(file.size(), kLongestMagic)));
+}
+
 bool stands_in(const Signature& signature, std::string_view head) {
   return head.size() > signature.offset &&
          head.substr(signature.offset).starts_with(signature.magic);
@@ -74,13 +80,15 @@ std::optional<ImageFormat> supported_format(std::string_view head) {
 
 }  // namespace
 
+std::optional<ImageFormat> find_image_format(std::span<const std::uint8_t> bytes) {
+  const std::optional<ImageFormat> format = supported_format(head_of(bytes));
+  return format ? format : format_of_brands(bytes);
+}
+
 ImageFormat detect_image_format(std::span<const std::uint8_t> bytes, std::string_view name) {
   FOVEA_CHECK(!bytes.empty(), kCorruptData, name, ": expected an image, got an empty file");
-  constexpr std::size_t kLongestMagic = 12;
-  const std::string_view head(reinterpret_cast<const char*>(bytes.data()),
-                              std::min(bytes.size(), kLongestMagic));
-  if (const std::optional<ImageFormat> format = supported_format(head)) return *format;
-  if (const std::optional<ImageFormat> format = format_of_brands(bytes)) return *format;
+  if (const std::optional<ImageFormat> format = find_image_format(bytes)) return *format;
+  const std::string_view head = head_of(bytes);
   for (const Signature& foreign : kForeign)
     FOVEA_CHECK(!stands_in(foreign, head), kUnsupported, name, ": ", foreign.format,
                 " is not supported, expected ", kFormats);

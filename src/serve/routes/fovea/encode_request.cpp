@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "core/check.h"
+#include "fovea/media_io.h"
 #include "serve/api_error.h"
 #include "serve/media/frame_lists.h"
 #include "serve/routes/call_limits.h"
@@ -344,19 +345,14 @@ EncodeRequest read_json(const Request& request, const EncodeRequestRules& rules)
   return result;
 }
 
-/// Major brands of HEIC and AVIF, whose containers are otherwise those of MP4.
-/// Source: ISO/IEC 23008-12, 10 and B.4; AV1 Image File Format 1.1, section 6.
-constexpr std::array<std::string_view, 12> kImageBrands{
-    "avif", "avis", "heic", "heix", "heim", "heis", "hevc", "hevx", "hevm", "hevs", "mif1", "msf1"};
-
 /// Whether bytes of no known type begin as a container of a video does.
 /// Source: ISO/IEC 14496-12, 4.3; RFC 8794, section 8.1; RIFF.
 bool looks_like_video(std::span<const std::uint8_t> bytes) {
   const std::string_view text(reinterpret_cast<const char*>(bytes.data()),
                               std::min<std::size_t>(bytes.size(), 12));
-  const std::string_view box = text.substr(std::min<std::size_t>(4, text.size()));
-  if (box.starts_with("ftyp"))
-    return std::ranges::find(kImageBrands, box.substr(4)) == kImageBrands.end();
+  if (text.substr(std::min<std::size_t>(4, text.size())).starts_with("ftyp")) {
+    return !begins_as_image(bytes);  // AVIF and HEIC differ by their brands alone
+  }
   return text.starts_with("\x1a\x45\xdf\xa3") ||
          (text.starts_with("RIFF") && text.ends_with("AVI "));
 }
