@@ -21,6 +21,12 @@ import fovea_encoder as fovea
 from fovea_encoder.client import Client
 
 
+def expect_output(script, output):
+    """A program that ends with its own status, and says this and nothing else."""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    assert (done.returncode, done.stdout, done.stderr) == (0, output, "")
+
+
 def bits(items):
     return [item._array().tobytes() for item in items]
 
@@ -301,8 +307,7 @@ try:
 except KeyboardInterrupt:
     print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 300 << 10)
 """
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "True\n", "")
+    expect_output(script, "True\n")
 
 
 @pytest.mark.parametrize("repetitions", [1, 50000])
@@ -318,8 +323,7 @@ for _ in range(3):
 time.sleep(0.5)
 print("ends")
 """
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "ends\n", "")
+    expect_output(script, "ends\n")
 
 
 @pytest.mark.parametrize("repetition", range(3))
@@ -341,8 +345,7 @@ for _ in range(3):
 time.sleep(0.5)
 print("ends")
 """
-    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
-    assert (done.returncode, done.stdout, done.stderr) == (0, "ends\n", "")
+    expect_output(script, "ends\n")
 
 
 @pytest.mark.filterwarnings("ignore:.*fork.*:DeprecationWarning")

@@ -8,10 +8,9 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any, AsyncIterable, AsyncIterator, Callable, Dict, Iterable, List, Mapping, Optional, Sequence, Union
 
 from . import _native
-from ._arguments import check_type
+from ._arguments import check_type, frame_rate, item_sizes
 from ._hub import model_directory
 from ._images import as_list, prepare
-from ._numbers import frame_rate, item_sizes
 from ._progress import progress_bar
 from ._tensors import caller_stream, capsules
 from ._weights import Weights, weight_tensors

@@ -11,10 +11,9 @@ import urllib.parse
 from numbers import Integral
 from typing import Any, Dict, Iterable, Iterator, List, Optional, Sequence, Tuple
 
-from .._arguments import check_type
+from .._arguments import check_type, frame_rate, item_sizes
 from .._error import Error
 from .._native import Embedding, failed_embedding, row_dtype
-from .._numbers import frame_rate, item_sizes
 from ._device import Lease, Mappings, copy_lent
 from ._http import Address, Bytes, Request, ServerError, Steps, Work, checked, error_of, exchange, parse_address, quoted
 from ._media import Item, Loader, request_body
