@@ -213,7 +213,7 @@ void add_output_flags(CLI::App& verb, EncodeFlags& flags) {
   verb.add_option("--golden", flags.golden,
                   "Compare with the reference rows in DIR/golden.safetensors (relative L2)")
       ->type_name("DIR")
-      ->check(named_folder())
+      ->check(named("folder"))
       ->group(kOutputGroup);
   verb.add_flag_function(
           "--table,!--no-table", [&flags](std::int64_t count) { flags.table = count > 0; },

@@ -36,7 +36,7 @@ void add_flags(CLI::App& verb, PullFlags& flags) {
   verb.add_option("-o,--output", flags.options.output,
                   "Folder for the files; without it they go to the hub cache")
       ->type_name("DIR")
-      ->check(named_folder());
+      ->check(named("folder"));
 }
 
 constexpr VerbText kPullText{

@@ -70,7 +70,7 @@ void add_flags(CLI::App& verb, VerifyFlags& flags) {
   verb.add_option("--golden", flags.golden,
                   "Also compare with reference rows: directory with golden.safetensors and images/")
       ->type_name("DIR")
-      ->check(named_folder());
+      ->check(named("folder"));
   verb.add_flag("--json", flags.json, "Print JSON instead of a table");
   add_deadline(verb, flags.deadline);
   add_threads(verb, flags.engine);

@@ -27,9 +27,9 @@ CLI::Validator one_of(const std::string& choices) {
   });
 }
 
-CLI::Validator named_folder() {
-  return check([](const std::string& text) {
-    return text.empty() ? "expected the name of a folder, got \"\"" : std::string();
+CLI::Validator named(const std::string& kind) {
+  return check([kind](const std::string& text) {
+    return text.empty() ? "expected the name of a " + kind + ", got \"\"" : std::string();
   });
 }
 
@@ -84,11 +84,10 @@ CLI::Option* add_output_file(CLI::App& verb, const std::string& name, std::strin
   return verb.add_option(name, path, description)
       ->type_name("FILE")
       ->check(check([](const std::string& text) {
-        if (text == "-") {
-          return std::string("results are not written to stdout; ./- is a file of that name");
-        }
-        return text.empty() ? "expected the name of a file, got \"\"" : std::string();
+        return text == "-" ? "results are not written to stdout; ./- is a file of that name"
+                           : std::string();
       }))
+      ->check(named("file"))
       ->group(kOutputGroup);
 }
 

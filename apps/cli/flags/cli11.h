@@ -27,8 +27,9 @@ namespace fovea::cli {
 /// Checks that a text is one of `choices`, "a, b, c".
 [[nodiscard]] CLI::Validator one_of(const std::string& choices);
 
-/// Checks that a text names a folder: an empty one is that of a variable that is not set.
-[[nodiscard]] CLI::Validator named_folder();
+/// Checks that a text names something of this kind: an empty one is that of a variable that is not
+/// set.
+[[nodiscard]] CLI::Validator named(const std::string& kind);
 
 /// Adds a flag that takes one of `choices`; the help shows them and the default.
 CLI::Option* add_choice(CLI::App& verb, const std::string& name, std::string& value,
